@@ -13,7 +13,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURD
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check mac newest endurance package wheels installcheck publish clean
+.PHONY: help demo test check mac newest real endurance package wheels installcheck publish clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (some of them: make ma
 
 newest: $(VENV)/bin/python $(ENGINE)  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
 	@$(BIN)/python tests/newest.py $(PYTEST_ARGS)
+
+real: $(VENV)/.test  ## what the documents say of real models and machines, checked on this one (make real ARGS=--help)
+	@$(BIN)/python -m tests.real $(ARGS)
 
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; their short forms are among the tests
 	@$(BIN)/python tests/endurance/soak.py

@@ -63,13 +63,17 @@ def errors(reference: list[str], heard: list[str]) -> int:
 
 
 def words(text: str) -> list[str]:
-    return re.findall("[a-z']+", text.lower())
+    return re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", text.lower().replace("’", "'"))
 
 
-def stream(recogniser: Any, file: Path) -> tuple[list[str], list[str], list[float], float, float]:
-    """Updates, finals, seconds from each shown update's last word to the sound, processor seconds, seconds of sound."""
-    clock = ProcessClock()
-    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), clock)
+def stream(
+    recogniser: Any, file: Path, clock: Any = None, step: float = 0.8
+) -> tuple[list[str], list[str], list[float], float, float]:
+    """Updates, finals, seconds from each shown update's last word to the sound, seconds of recognition by the clock
+    (processor time without one), seconds of sound.
+    """
+    clock = clock or ProcessClock()
+    transcriber = Transcriber(recogniser, TranscriberSettings(step=step, adaptive=False), clock)
     gate, source = VoiceActivityGate(GateSettings()), AudioFile(file, clock, real_time=False)
     updates, finals, behind = [], [], []
     for audio in source:

@@ -1,0 +1,559 @@
+"""The checks, in the order in which they run. A check returns its figures, or raises `Failed` or `Skipped`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import chain, cycle
+from pathlib import Path
+from types import SimpleNamespace
+
+from livetrans.lm.families import TEMPLATES
+from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, require
+
+Figures = Mapping[str, str]
+SMALLEST = "whisper-tiny"
+"""The smallest model of the catalogue that knows people."""
+WORST = 40.0
+"""Word error rate in percent that no model of Whisper reaches on these recordings in its language."""
+LEAST_CHRF = 40.0
+"""chrF on the tree's own sentences that a translator has to reach. The embedded one has 65; one that answers in
+another language, or with its prompt, has less than 30."""
+GPU_DIFFERENCE = 0.05
+"""Part of the updates that may differ on a GPU, where a batch is computed in another order than single tokens."""
+LEAKED = re.compile(r"<[|｜/]?\w|[|｜/]>|hy_(User|Assistant)|\[/?INST|^\s*(German|English|Deutsch|Translation)\s*:|\n")
+"""What belongs to a prompt's form or to thinking, not to a caption."""
+RECORDINGS = ROOT / "recordings"
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    claim: str
+    """What the documents say, in one sentence."""
+    run: Callable[[Here], Figures]
+    minutes: float
+    """The limit: many times what it takes, for slow machines and slow networks."""
+
+
+CHECKS: list[Check] = []
+
+
+def check(
+    name: str, claim: str, *, minutes: float = 30.0
+) -> Callable[[Callable[..., Figures]], Callable[..., Figures]]:
+    """Add a check to the list."""
+
+    def add(function: Callable[..., Figures]) -> Callable[..., Figures]:
+        CHECKS.append(Check(name, claim, function, minutes))
+        return function
+
+    return add
+
+
+@check("pull", "A model comes from the Hugging Face hub, with the hashes of the catalogue.", minutes=60)
+def pull(here: Here) -> Figures:
+    here.require_hub()
+    here.livetrans("models", "pull", SMALLEST, "--yes", env=_own_models(here))
+    verified = here.livetrans("models", "verify", SMALLEST, env=_own_models(here))
+    require("whole" in verified, f"`livetrans models verify` says: {verified.strip()}")
+    return {"model": SMALLEST}
+
+
+@check("cut pull", "A pull that is killed goes on from what arrived.", minutes=60)
+def cut_pull(here: Here) -> Figures:
+    here.require_hub()
+    env = {**os.environ, **_own_models(here)}
+    pulling = [*LIVETRANS, "models", "pull", SMALLEST, "--yes"]
+    first = subprocess.Popen(pulling, env=env, stdin=subprocess.DEVNULL)
+    while first.poll() is None and not _arrived(here):
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    kept = _arrived(here)
+    require(kept, "nothing was kept of a pull that was killed")
+    second, least = subprocess.Popen(pulling, env=env, stdin=subprocess.DEVNULL), kept
+    while second.poll() is None:
+        least = min(least, _arrived(here) or least)
+        time.sleep(0.02)
+    require(least >= kept, f"the second pull began again: {kept:,} bytes were kept, then only {least:,} were there")
+    require(second.returncode == 0, f"the second pull ended with exit code {second.returncode}")
+    here.livetrans("models", "verify", SMALLEST, env=_own_models(here))
+    return {"kept": f"{kept / 1e6:.1f} MB"}
+
+
+@check("offline", "With what was pulled, captions need no network.", minutes=60)
+def offline(here: Here) -> Figures:
+    here.require_hub()
+    here.livetrans("models", "pull", SMALLEST, "--yes", env=_own_models(here))
+    file = here.clips()[0].file
+    options = ("--asr", SMALLEST, "--mt", here.embedded_translator(), "--speed", "max", "--no-session")
+    captions = here.livetrans("replay", file, *options, env=_own_models(here) | NOWHERE)
+    require(captions.strip(), "no caption came without the network")
+    return {"captions": str(len(captions.splitlines()))}
+
+
+def _own_models(here: Here) -> dict[str, str]:
+    """An environment in which only this check's models are here."""
+    caches = dict.fromkeys(("HF_HUB_CACHE", "LLAMA_CACHE"), str(here.folder / "cache"))
+    return {"HOME": str(here.folder), "LIVETRANS_MODELS": "", **caches}
+
+
+def _arrived(here: Here) -> int:
+    """Bytes of an unfinished pull."""
+    total = 0
+    for path in here.folder.glob("**/.unfinished/*/*/*"):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:  # finished meanwhile
+            continue
+    return total
+
+
+def recognition(here: Here, engine: str, on_gpu: bool) -> Figures:
+    if not on_gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    from livetrans.models.chosen import has_gpu_engine, has_whisper_cpp
+    from livetrans.speech.whisper import cuda_devices
+
+    if engine == "faster-whisper" and on_gpu and not cuda_devices():
+        raise Skipped("CTranslate2 finds no CUDA device")
+    if engine == "whisper.cpp" and not has_whisper_cpp():
+        raise Skipped("whisper.cpp is not installed")
+    if engine == "whisper.cpp" and on_gpu != has_gpu_engine():
+        raise Skipped(f"whisper.cpp is built {'without' if on_gpu else 'with'} a GPU here")
+    model = here.recogniser(engine=engine)
+    heard = here.hear(model, here.clips())
+    require(heard.wrong <= WORST, f"{model.name} gets {heard.wrong:.0f} of 100 words of people wrong")
+    return {"model": model.name, **heard.figures()}
+
+
+for _engine in ("faster-whisper", "whisper.cpp"):
+    for _place, _on_gpu in (("the processor", False), ("a GPU", True)):
+        _claim = f"OpenAI's models understand people, by {_engine} on {_place}."
+        check(f"{_engine} on {_place}", _claim, minutes=60)(partial(recognition, engine=_engine, on_gpu=_on_gpu))
+
+
+@check("another language", "A recogniser of many languages finds out which one is spoken.")
+def another_language(here: Here) -> Figures:
+    model = here.recogniser(language="de")
+    heard = here.hear(model, here.clips("de"), language=None)
+    require(heard.wrong <= WORST + 20, f"{model.name} gets {heard.wrong:.0f} of 100 German words wrong")
+    return {"model": model.name, **heard.figures()}
+
+
+@check(
+    "windows", "For OpenAI's models, no --encode-window gets fewer words wrong than the default, `full`.", minutes=90
+)
+def windows(here: Here) -> Figures:
+    model = here.recogniser()
+    heard = {window: here.hear(model, here.clips(), window=window) for window in ("full", "partials", "always")}
+    best = min(heard, key=lambda window: heard[window].wrong)
+    least, full = heard[best].wrong, heard["full"].wrong
+    require(
+        full <= least + 1, f"`{best}` should be the default for {model.name}: WER {least:.1f} %, `full` {full:.1f} %"
+    )
+    return {"model": model.name} | {
+        name: value for each, one in heard.items() for name, value in one.figures(each).items()
+    }
+
+
+@check("step", "With the default --step of 0.8 s, a recogniser of people keeps up.", minutes=90)
+def step(here: Here) -> Figures:
+    model = here.recogniser()
+    heard = {seconds: here.hear(model, here.clips()[:3], step=seconds) for seconds in (0.8, 0.4, 0.2)}
+    cost = heard[0.8].cost
+    require(cost < 1, f"{model.name} takes {cost:.1f} s for a second of sound; choose a smaller one with --asr")
+    return {"model": model.name} | {k: v for each, one in heard.items() for k, v in one.figures(f"{each} s").items()}
+
+
+@check("invented words", "Where nobody speaks, no words are written; in music a few at most.")
+def invented_words(here: Here) -> Figures:
+    model = here.recogniser()
+    words = {kind: here.invented(model, kind) for kind in ("silence", "hum", "music")}
+    for kind, most in (("silence", 0), ("hum", 0), ("music", 6)):
+        require(words[kind] <= most, f"{model.name} writes {words[kind]} words into a minute of {kind}")
+    return {"model": model.name} | {kind: f"{count} words a minute" for kind, count in words.items()}
+
+
+_TERMS = {"teacher": "Lehrkraft", "bench": "Parkbank"}
+"""Terms of the demo, with translations that a model would not choose itself."""
+
+
+def prompt(here: Here, family: str) -> Figures:
+    from livetrans.metrics.quality import chrf
+
+    model = here.embedded_translator() if family == "plain" else here.translator(family)
+    files = [
+        RECORDINGS / f"{name}{ending}" for ending in (".txt", ".de.txt") for name in ("talk", "dialogue", "questions")
+    ]
+    lines = [file.read_text(encoding="utf-8").splitlines() for file in files]
+    sources, references = list(chain(*lines[:3]))[:40], list(chain(*lines[3:]))[:40]
+    source, reference = here.folder / "source.txt", here.folder / "reference.txt"
+    source.write_text("\n".join(sources) + "\n", encoding="utf-8")
+    reference.write_text("\n".join(references) + "\n", encoding="utf-8")
+    given = ("--source", source, "--reference", reference, "--mt", model, "--prompt", family)
+    updates, _ = here.bench("sentences", *given, "--words", 99, "--methods", "rt")
+    written = [update["text"] for update in updates]
+    quality = chrf(written, references).value
+    figures = {"model": model.name, "chrF": f"{quality:.1f}"}
+    _require_clean(written, [update["stats"]["truncated"] for update in updates])
+    likeness = chrf(written, sources).value
+    require(quality > likeness, f"{model.name} does not answer in German: {written[0]!r}")
+    require(quality >= LEAST_CHRF, f"{model.name} has chrF {quality:.0f} on our own sentences, such as {written[0]!r}")
+    if TEMPLATES[family].history:
+        figures["history"] = f"{len(_replayed(here, model, family, '--history', 2))} captions"
+    if TEMPLATES[family].terms:
+        glossary = here.folder / "glossary.txt"
+        glossary.write_text("".join(f"{term}\t{wanted}\n" for term, wanted in _TERMS.items()), encoding="utf-8")
+        text = " ".join(_replayed(here, model, family, "--glossary", glossary))
+        followed = sum(wanted in text for wanted in _TERMS.values())
+        figures["terms"] = f"{followed} of {len(_TERMS)}"
+        require(followed, f"{model.name} follows none of the terms {_TERMS}")
+    return figures
+
+
+def _replayed(here: Here, model: Path, family: str, *options: object) -> list[str]:
+    """Return the final captions of the demo's recorded transcripts."""
+    events = here.events(RECORDINGS / "demo.jsonl", "--mt", model, "--prompt", family, *options)
+    finals = [event for event in events if event["event"] == "translation" and event["final"]]
+    _require_clean([final["text"] for final in finals], [final["stats"]["truncated"] for final in finals])
+    return [final["text"] for final in finals]
+
+
+def _require_clean(texts: list[str], truncated: list[bool]) -> None:
+    leaked = next((text for text in texts if LEAKED.search(text)), "")
+    require(not leaked, f"a caption has what belongs to the prompt or to thinking: {leaked[:200]!r}")
+    require(not any(truncated), f"{sum(truncated)} of {len(texts)} captions did not stop by themselves")
+
+
+for _family in TEMPLATES:
+    _claim = f"Models of the family `{_family}` translate by its prompt, and stop by themselves."
+    check(f"prompt {_family}", _claim)(partial(prompt, family=_family))
+
+
+@check("translation on a GPU", "llama.cpp translates on a GPU (Metal, CUDA) what it translates on the processor.")
+def translation_on_a_gpu(here: Here) -> Figures:
+    from livetrans.lm.llama.cells import runs_on_cpu
+
+    if runs_on_cpu():
+        raise Skipped("llama.cpp is built for the processor here")
+    model = here.embedded_translator()
+    events = here.events(RECORDINGS / "demo.jsonl", "--mt", model, "--method", "rt")
+    written = [event["text"] for event in events if event["event"] == "caption" and event["final"]]
+    # The recorded session has the captions of a processor.
+    lines = map(json.loads, (RECORDINGS / "demo.jsonl").read_text(encoding="utf-8").splitlines())
+    expected = [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
+    same = sum(one == two for one, two in zip(written, expected, strict=False))
+    require(2 * same >= len(expected), f"only {same} of {len(expected)} captions are those of a processor")
+    return {"same captions": f"{same} of {len(expected)}"} | _cost(here, model)
+
+
+def _cost(here: Here, model: Path) -> Figures:
+    rows = json.loads(here.livetrans("bench", "cost", "--mt", model, "--format", "json"))["tables"][0]["rows"]
+    return {
+        f"pass over {row['new tokens']} tokens": f"{row['to one']:.2f}"
+        for row in rows
+        if row["new tokens"] in (2, 8, 16)
+    }
+
+
+def table(here: Here, streams: Path, model: Path) -> Figures:
+    updates, file = here.bench(
+        "table", "--recorded", streams, "--methods", "rt,ssbd@0.2,window,cd", *_clock(), "--mt", model
+    )
+    rows = here.table(file, "calm")
+    figures = {"model": model.name, "updates": str(len(updates) // len(rows))}
+    for method, row in rows.items():
+        least, most = row.get("chrF - rt low"), row.get("chrF - rt high")
+        quality = f", chrF - rt {row['chrF - rt']:.1f} [{least:.1f}, {most:.1f}]" if least is not None else ""
+        figures[method] = f"speedup {row['speedup']:.2f}, NE of the screen {row['NE screen']:.3f}{quality}"
+    retranslation, ours = rows["rt"], rows["window"]
+    require(
+        ours["NE screen"] < retranslation["NE screen"],
+        f"the default takes as many words back as rt: {figures['window']}",
+    )
+    require(ours["speedup"] > 1, f"the default is slower than rt: {figures['window']}")
+    require(ours.get("chrF - rt high", 0) >= 0, f"the default translates worse than rt: {figures['window']}")
+    return figures
+
+
+def _clock() -> tuple[str, str]:
+    """Processor time where a processor translates: other programs do not lengthen it."""
+    from livetrans.lm.llama.cells import runs_on_cpu
+
+    return ("--time", "cpu" if runs_on_cpu() else "wall")
+
+
+@check("table", "The default is calmer and faster than rt, and as good (models of the tree, transcripts of the tree).")
+def table_of_the_tree(here: Here) -> Figures:
+    return table(here, RECORDINGS, here.embedded_translator())
+
+
+@check(
+    "table of people", "With models for people too, the default is calmer and faster than rt, and as good.", minutes=120
+)
+def table_of_people(here: Here) -> Figures:
+    recogniser, translator = here.recogniser(), here.translator()
+    streams = here.folder / "streams"
+    streams.mkdir()
+    for clip in here.clips():
+        events = here.events(clip.file, "--asr", recogniser, "--mt", here.embedded_translator())
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        (streams / f"{clip.file.stem}.jsonl").write_text(lines, encoding="utf-8")
+    return {"recogniser": recogniser.name, **table(here, streams, translator)}
+
+
+def bias_zero(here: Here, model: Path, allowed: float) -> Figures:
+    updates, _ = here.bench("bias", "--recorded", RECORDINGS, "--methods", "rt,ssbd@0", "--mt", model)
+    tokens: dict[str, list[list[int]]] = {}
+    for update in updates:
+        tokens.setdefault(update["method"], []).append(update["tokens"])
+    plain, drafted = tokens["rt"], tokens["ssbd@0"]
+    differing = sum(one != two for one, two in zip(plain, drafted, strict=True))
+    require(differing <= allowed * len(plain), f"ssbd at bias 0 differs from rt in {differing} of {len(plain)} updates")
+    return {"model": model.name, "differing updates": f"{differing} of {len(plain)}"}
+
+
+@check("bias 0", "On a processor, ssbd at bias 0 writes what rt writes, token by token.")
+def bias_zero_on_a_processor(here: Here) -> Figures:
+    from livetrans.lm.llama.cells import runs_on_cpu
+
+    if not runs_on_cpu():
+        raise Skipped("llama.cpp is built for a GPU here")
+    return bias_zero(here, here.embedded_translator(), 0.0)
+
+
+@check("bias 0 on a GPU", "On a GPU, ssbd at bias 0 differs from rt in few updates.", minutes=60)
+def bias_zero_on_a_gpu(here: Here) -> Figures:
+    from livetrans.lm.llama.cells import runs_on_cpu
+
+    if runs_on_cpu():
+        raise Skipped("llama.cpp is built for the processor here")
+    return bias_zero(here, here.translator(), GPU_DIFFERENCE)
+
+
+@check("COMET", "By COMET too, the default translates as well as rt.", minutes=120)
+def comet(here: Here) -> Figures:
+    if find_spec("comet") is None:
+        raise Skipped("the extra `comet` is not installed")
+    if here.comet is None:
+        raise Skipped("no model of COMET is named; --comet FILE names one")
+    _, file = here.bench(
+        "comet", "--recorded", RECORDINGS, "--methods", "rt,ssbd@0.2,window", "--mt", here.embedded_translator()
+    )
+    rows = here.table(file, "3", "--comet", here.comet)
+    require(rows["window"].get("COMET - rt high", 0) >= 0, f"the default is worse by COMET: {rows['window']}")
+    return {method: f"{row['COMET']:.3f}" for method, row in rows.items()}
+
+
+@check("doctor", "With the models that a run takes, this machine keeps up.", minutes=15)
+def doctor(here: Here) -> Figures:
+    report = json.loads(here.livetrans("doctor", "--json"))
+    measured = report["measured"]
+    require(measured["keeps_up"], "; ".join(one["text"] for one in report["findings"] if one["name"] == "captions"))
+    shown = (
+        {"lag": f"{measured['lag']:.2f} s", "95 of 100 within": f"{measured['lag_95']:.2f} s"}
+        if measured["lag"]
+        else {}
+    )
+    return {"recogniser": measured["recogniser_model"], **shown}
+
+
+@check("screen", "In a terminal, captions come at the pace of speech, and keys act.", minutes=10)
+def screen(here: Here) -> Figures:
+    from tests.journeys.world import Terminal
+
+    began = time.monotonic()
+    terminal = Terminal(ROOT, dict(os.environ))
+    try:
+        terminal.run(f"{' '.join(LIVETRANS)} replay recordings/demo.flac --no-session; echo code=$?")
+        terminal.wait_for("Mein Bruder")
+        took = time.monotonic() - began
+        terminal.type("?")
+        terminal.wait_for("esc closes")
+        terminal.type("\x1b")
+        terminal.wait_for(lambda text: "esc closes" not in text)
+        for key, shown in ((" ", "‖ paused"), (" ", "● listening"), ("a", "calm: faithful")):
+            terminal.type(key)
+            terminal.wait_for(shown)
+        terminal.type("q")
+        require("code=0" in terminal.wait_for("code="), "the screen did not end with exit code 0")
+    finally:
+        terminal.close()
+    return {"second sentence shown after": f"{took:.1f} s"}
+
+
+@check("served captions", "A program that reads --serve gets every caption.", minutes=10)
+def served_captions(here: Here) -> Figures:
+    from tests.serve.reader import Reader
+
+    command = [*LIVETRANS, "replay", RECORDINGS / "demo.flac", "--end", "0:12", "--plain", "--serve", "--no-session"]
+    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert run.stderr is not None
+        said = (re.search(r"http://\S+", line) for line in run.stderr)
+        address = next((found[0] for found in said if found), None)
+        require(address, "the run named no address")
+        with Reader(SimpleNamespace(address=address)) as reader:  # type: ignore[arg-type]
+            reader.until_state("ended")
+            read = reader.texts
+        printed = run.communicate()[0].splitlines()
+    finally:
+        run.kill()
+        run.wait()
+    require(printed and read == printed, f"printed were {len(printed)} captions, read {len(read)}, or others")
+    return {"captions": str(len(read))}
+
+
+@check("killed run", "A run that is killed loses nothing that was shown, and can be resumed.", minutes=15)
+def killed_run(here: Here) -> Figures:
+    from tests.endurance.kills import kill
+
+    done = kill(1, random.Random(1), here.folder)
+    require(not done.broken, "; ".join(done.broken))
+    return {"finals": str(done.finals), "of them by resume": str(done.added)}
+
+
+@check("microphone", "`mic` captions a person who speaks into a microphone.", minutes=10)
+def microphone(here: Here) -> Figures:
+    here.ask("Press Enter, then speak English sentences into the microphone for 10 seconds.")
+    return _listened(here, "mic")
+
+
+@check("what this computer plays", "`listen` captions what this computer plays.", minutes=10)
+def computer_sound(here: Here) -> Figures:
+    here.ask("Play English speech on this computer, such as a video, and press Enter.")
+    return _listened(here, "listen")
+
+
+@check("read aloud", "A phone in the network reads captions aloud, without the internet.", minutes=10)
+def read_aloud(here: Here) -> Figures:
+    here.ask("Take a phone that is in the same network, and press Enter.")
+    command = [*LIVETRANS, "replay", RECORDINGS / "demo.flac", "--plain", "--serve", "lan", "--no-session"]
+    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=here.terminal)
+    try:
+        asked = "Open the address on the phone, press Read aloud. When something was read, switch off its connection to"
+        answer = here.ask(f"{asked} the internet, not to the network. Was German speech heard all the time? [y/n]")
+    finally:
+        run.kill()
+        run.wait()
+    require(answer.casefold().startswith("y"), "the person did not hear the captions")
+    return {"heard": "yes"}
+
+
+def _listened(here: Here, command: str) -> Figures:
+    words = [command, "--plain", "--no-session", "--jsonl", here.folder / "events.jsonl"]
+    run = subprocess.Popen([*LIVETRANS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        run.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        run.send_signal(signal.SIGINT)
+    said = run.communicate()[1].strip().splitlines() or [""]
+    require(run.returncode == 0, f"`livetrans {command}` ended with exit code {run.returncode}: {said[-1]}")
+    lines = map(json.loads, (here.folder / "events.jsonl").read_text(encoding="utf-8").splitlines())
+    finals = [line for line in lines if line["event"] == "caption" and line["final"]]
+    require(finals, "no caption came in 15 s")
+    shown = "\n".join(f"{final['source']} -> {final['text']}" for final in finals)
+    answer = here.ask(f"{shown}\nIs this what was spoken? [y/n]")
+    require(answer.casefold().startswith("y"), "the person said that the captions are wrong")
+    return {"captions": str(len(finals))}
+
+
+@check("power", "A run leaves half of the machine's processor free.", minutes=60)
+def power(here: Here) -> Figures:
+    before, joules, sound, began = _processor_seconds(), _joules(), 0.0, time.monotonic()
+    lengths = {"talk": 83, "dialogue": 75, "questions": 76, "numbers": 79, "long": 73, "pauses": 95, "demo": 44}
+    for name in cycle(lengths):
+        seconds = min(lengths[name], 60 * here.minutes - sound)
+        if seconds < 1:
+            break
+        here.livetrans("replay", RECORDINGS / f"{name}.flac", "--end", f"0:{seconds:.0f}", "--plain", "--no-session")
+        sound += seconds
+    spent, took = _processor_seconds() - before, time.monotonic() - began
+    used = 100 * spent / took / (os.cpu_count() or 1)
+    energy = _joules()
+    told = (
+        "this system does not tell" if joules is None or energy is None else f"{(energy - joules) / sound * 600:.0f} J"
+    )
+    figures = {
+        "measured on": f"{sound / 60:.1f} minutes", "processor, 10 minutes": f"{spent / sound * 600:.0f} s",
+        "of the whole processor": f"{used:.0f} %", "energy of the processor, 10 minutes": told,
+    }  # fmt: skip
+    require(used <= 50, f"a run takes {used:.0f} % of the processor; {figures}")
+    return figures
+
+
+def _processor_seconds() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def _joules() -> float | None:
+    """The processor's own count (RAPL), which Linux shows to root; None where it is not shown."""
+    try:
+        counters = Path("/sys/class/powercap").glob("intel-rapl:?/energy_uj")
+        counts = [int(counter.read_text(encoding="ascii")) for counter in counters]
+    except OSError:
+        return None
+    return sum(counts) / 1e6 if counts else None
+
+
+@check("ready wheels", "README's lines install ready wheels, without a compiler, and the demo runs.", minutes=30)
+def ready_wheels(here: Here) -> Figures:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    kind = "metal" if sys.platform == "darwin" else "cpu"
+    index = next(address for address in re.findall(r"--extra-index-url (\S+)", readme) if address.endswith(kind))
+    here.require_reachable(index)
+    folder = here.folder / "environment"
+    python = folder / "bin" / "python"
+    wheels = ("--only-binary", "llama-cpp-python", "--extra-index-url", index, "-c", ROOT / "constraints.txt")
+    _run(sys.executable, "-m", "venv", folder)
+    _run(python, "-m", "pip", "install", "--no-cache-dir", *wheels, ROOT)
+    demo = (RECORDINGS / "demo.flac", "--speed", "max", "--no-session")
+    _run(python, "-P", "-m", "livetrans", "replay", *demo, cwd=here.folder)
+    return {"index": index}
+
+
+def _run(*words: object, cwd: Path = ROOT) -> None:
+    done = subprocess.run(
+        list(map(str, words)), cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    print(done.stdout[-20_000:], done.stderr[-20_000:], flush=True)
+    said = done.stderr.strip().splitlines() or ["it printed nothing"]
+    require(
+        not done.returncode, f"`{' '.join(map(str, words[1:5]))}` ended with exit code {done.returncode}: {said[-1]}"
+    )
+
+
+@check("tests on a Mac", "The project's tests pass on a Mac.", minutes=60)
+def tests_on_a_mac(here: Here) -> Figures:
+    if sys.platform != "darwin":
+        raise Skipped("this is not a Mac")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--numprocesses",
+        str(os.cpu_count() or 2),
+    ]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    print(done.stdout[-20_000:], done.stderr[-5_000:])
+    summary = (done.stdout.strip().splitlines() or ["pytest printed nothing"])[-1]
+    if done.returncode:
+        raise Failed(summary.strip("= "))
+    return {"tests": summary.strip("= ")}

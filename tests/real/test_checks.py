@@ -1,0 +1,230 @@
+"""Every check can pass and can fail: on a scripted machine, with one fault each."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from livetrans.lm.families import TEMPLATES
+from tests.real import checks
+from tests.real.checks import CHECKS
+from tests.real.here import ROOT, Failed, Heard, Here
+from tests.real.runner import outcome
+
+PULL = """
+import os, pathlib, time
+folder = pathlib.Path(os.environ["HOME"], ".local/share/livetrans/models/.unfinished/model/sha")
+folder.mkdir(parents=True, exist_ok=True)
+again = (folder / "model.bin").exists()
+with (folder / "model.bin").open("MODE", buffering=0) as stream:
+    for _ in range(3):
+        stream.write(bytes(1000 if again else 3000))
+        time.sleep(0.05 if again else 60)
+"""
+
+
+def program(code: str) -> list[str]:
+    """Return a command that takes the place of livetrans."""
+    return [sys.executable, "-S", "-c", code]
+
+
+def pulls(mode: str) -> list[str]:
+    """Return a pull that hangs the first time, and the second time writes on with this mode."""
+    return program(PULL.replace("MODE", mode))
+
+
+def hears(*captions: str) -> list[str]:
+    """Return a run that writes captions into the file of its last argument."""
+    events = [{"event": "caption", "final": True, "source": "Hello.", "text": text} for text in captions]
+    return program(f"import sys; open(sys.argv[-1], 'w').write({chr(10).join(map(json.dumps, events))!r})")
+
+
+@dataclass
+class Scripted(Here):
+    """A machine on which everything is as the documents say, but for what a test changes."""
+
+    printed: dict[str, str] = field(default_factory=dict)
+    """What commands print, by their first words."""
+    wrong: float = 10.0
+    costs: float = 0.5
+    wrong_by_window: dict[str | None, float] = field(default_factory=dict)
+    words_by_kind: dict[str, int] = field(default_factory=dict)
+    german: Callable[[list[str]], list[str]] = list
+    """What becomes of the references, which a perfect translator writes."""
+    truncated: bool = False
+    terms: str = "Lehrkraft, Parkbank"
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    drafted: list[int] = field(default_factory=lambda: [1, 2])
+
+    def require_reachable(self, address: str) -> None:
+        pass
+
+    def livetrans(self, *words: object, env: dict[str, str] | None = None) -> str:
+        begun = [text for start, text in self.printed.items() if " ".join(map(str, words)).startswith(start)]
+        if begun and begun[0] == "fault":
+            raise Failed("`livetrans` ended with exit code 1: no")
+        return begun[0] if begun else ""
+
+    def recogniser(self, *, engine: str | None = None, language: str = "en") -> Path:
+        return Path("a-recogniser")
+
+    def translator(self, family: str | None = None) -> Path:
+        return Path("a-translator.gguf")
+
+    def embedded_translator(self) -> Path:
+        return Path("livetrans-en-de.q8_0.gguf")
+
+    def hear(self, model: Path, clips: Any, **settings: Any) -> Heard:
+        return Heard(self.wrong_by_window.get(settings.get("window"), self.wrong), self.costs, 0.8)
+
+    def invented(self, model: Path, kind: str, minutes: float = 1.0) -> int:
+        return self.words_by_kind.get(kind, 0)
+
+    def events(self, *words: object) -> list[dict[str, Any]]:
+        lines = map(json.loads, (ROOT / "recordings/demo.jsonl").read_text(encoding="utf-8").splitlines())
+        finals = [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
+        stats = {"truncated": self.truncated}
+        texts = [*self.german(finals), self.terms]
+        kinds = ("caption", "translation")
+        return [{"event": kind, "final": True, "text": text, "stats": stats} for text in texts for kind in kinds]
+
+    def bench(self, name: str, *words: object) -> tuple[list[dict[str, Any]], Path]:
+        if name == "bias":
+            tokens = {"rt": [1, 2], "ssbd@0": self.drafted}
+            return [{"method": method, "tokens": one} for method, one in tokens.items()], self.folder
+        if name == "sentences":
+            reference = Path(str(words[words.index("--reference") + 1]))
+            texts = self.german(reference.read_text(encoding="utf-8").splitlines())
+            return [{"text": text, "stats": {"truncated": self.truncated}} for text in texts], self.folder
+        return [{}] * 8, self.folder
+
+    def table(self, file: Path, name: str, *words: object) -> dict[str, dict[str, Any]]:
+        figures = {"COMET": 0.8, "COMET - rt high": 0.1, "speedup": 1.0, "NE screen": 0.3}
+        ours = {"speedup": 1.4, "NE screen": 0.03, "chrF - rt": 0.1, "chrF - rt low": -1.0, "chrF - rt high": 1.0}
+        return {"rt": figures, "window": figures | ours | self.rows.get("window", {})}
+
+    def ask(self, request: str) -> str:
+        return "yes"
+
+
+DOCTOR = {
+    "findings": [{"name": "captions", "text": "this machine does not keep up"}],
+    "measured": {"keeps_up": True, "lag": 1.0, "lag_95": 2.0, "recogniser_model": "a-recogniser"},
+}
+LATE = {**DOCTOR, "measured": {**DOCTOR["measured"], "keeps_up": False}}  # type: ignore[dict-item]
+COST = {"tables": [{"rows": [{"new tokens": 8, "to one": 1.5}]}]}
+GOOD = {
+    "models verify": "whisper-tiny: whole",
+    "replay": "Danke.",
+    "doctor": json.dumps(DOCTOR),
+    "bench cost": json.dumps(COST),
+}
+
+Fault = dict[str, Any]
+FAULTS: dict[str, list[tuple[Fault, str]]] = {
+    "pull": [
+        ({"printed": {**GOOD, "models verify": "whisper-tiny: model.bin differs"}}, "model.bin differs"),
+        ({"printed": {**GOOD, "models pull": "fault"}}, "exit code 1"),
+    ],
+    "cut pull": [({"LIVETRANS": pulls("wb")}, "began again")],
+    "offline": [({"printed": {**GOOD, "replay": ""}}, "no caption")],
+    "faster-whisper on the processor": [({"wrong": 80.0}, "80 of 100 words")],
+    "faster-whisper on a GPU": [({"wrong": 80.0}, "80 of 100 words")],
+    "whisper.cpp on the processor": [({"wrong": 80.0}, "80 of 100 words")],
+    "whisper.cpp on a GPU": [({"wrong": 80.0}, "80 of 100 words")],
+    "another language": [({"wrong": 95.0}, "95 of 100 German words")],
+    "windows": [({"wrong_by_window": {"full": 20.0}}, "should be the default")],
+    "step": [({"costs": 1.5}, "1.5 s for a second")],
+    "invented words": [
+        ({"words_by_kind": {"silence": 1}}, "into a minute of silence"), ({"words_by_kind": {"music": 9}}, "of music"),
+    ],
+    **{
+        f"prompt {family}": [
+            ({"german": lambda texts: [f"<think>\n{text}" for text in texts]}, "belongs to the prompt"),
+            ({"german": lambda texts: [f"{text}<|im_end|>" for text in texts]}, "belongs to the prompt"),
+            ({"german": lambda texts: ["Here is the translation." for _ in texts]}, "chrF|German"),
+            ({"truncated": True}, "did not stop"),
+            *([({"terms": "Lehrer, Bank"}, "none of the terms")] if TEMPLATES[family].terms else []),
+        ]
+        for family in TEMPLATES
+    },
+    "translation on a GPU": [({"german": lambda texts: ["x" for _ in texts]}, "only 0 of 12")],
+    "table": [
+        ({"rows": {"window": {"NE screen": 0.4}}}, "takes as many words back"),
+        ({"rows": {"window": {"speedup": 0.9}}}, "slower"),
+        ({"rows": {"window": {"chrF - rt high": -0.5}}}, "worse"),
+    ],
+    "table of people": [({"rows": {"window": {"speedup": 0.9}}}, "slower")],
+    "bias 0": [({"drafted": [1, 3]}, "differs from rt in 1 of 1")],
+    "bias 0 on a GPU": [({"drafted": [1, 3]}, "differs from rt in 1 of 1")],
+    "COMET": [({"rows": {"window": {"COMET - rt high": -0.1}}}, "worse by COMET")],
+    "doctor": [({"printed": {"doctor": json.dumps(LATE)}}, "does not keep up")],
+    "microphone": [({"LIVETRANS": hears()}, "no caption"), ({"ask": lambda _: "n"}, "wrong")],
+    "what this computer plays": [({"LIVETRANS": program("raise SystemExit(2)")}, "exit code 2")],
+    "read aloud": [({"ask": lambda _: "n"}, "did not hear")],
+    "ready wheels": [({"sys": SimpleNamespace(platform="linux", executable="false")}, "exit code 1")],
+    "power": [({"_processor_seconds": iter((0.0, 1e6)).__next__}, "% of the processor")],
+    "tests on a Mac": [({"sys": SimpleNamespace(platform="darwin", executable="false")}, "pytest printed nothing")],
+}  # fmt: skip
+IN_LONG_TESTS = {"screen", "served captions", "killed run"}
+"""Checks of whole programs, whose faults are in `test_whole.py`."""
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process seem to have a GPU, COMET and a Mac, and commands that do their work at once."""
+    monkeypatch.setattr("livetrans.speech.whisper.cuda_devices", lambda: 1)
+    monkeypatch.setattr("livetrans.models.chosen.has_whisper_cpp", lambda: True)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(checks, "find_spec", lambda name: found("json" if name == "comet" else name))
+    monkeypatch.setattr("livetrans.metrics.quality.RESAMPLES", 2)
+    monkeypatch.setattr(checks, "sys", SimpleNamespace(platform="darwin", executable="true"))
+
+
+def _outcome(name: str, fault: Fault, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return what a check finds on the scripted machine with a fault: of the machine, or of the checks' module."""
+    monkeypatch.setattr("livetrans.models.chosen.has_gpu_engine", lambda: name == "whisper.cpp on a GPU")
+    on_gpu = name in ("translation on a GPU", "bias 0 on a GPU")
+    monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: not on_gpu)
+    monkeypatch.setattr(checks, "LIVETRANS", pulls("ab") if name == "cut pull" else hears("Hallo."))
+    here = Scripted(folder, ROOT / "tests/real/speech", comet=folder, printed=GOOD)
+    for attribute, value in fault.items():
+        monkeypatch.setattr(here if hasattr(here, attribute) else checks, attribute, value)
+    (check,) = (check for check in CHECKS if check.name == name)
+    return outcome(check, here)
+
+
+FAST = [check.name for check in CHECKS if not check.name.startswith("prompt ")] + ["prompt hymt"]
+NAMES = [
+    pytest.param(check.name, marks=[] if check.name in FAST else [pytest.mark.long])
+    for check in CHECKS if check.name not in IN_LONG_TESTS
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_check_passes_where_all_is_as_claimed_and_fails_by_each_fault(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = (tmp_path / str(number) for number in range(9))
+    for fault, sentence in (({}, ""), *FAULTS[name]):
+        folder = next(folders)
+        folder.mkdir()
+        with monkeypatch.context() as patched:
+            found = _outcome(name, fault, folder, patched)
+        assert found["verdict"] == ("FAIL" if sentence else "PASS"), found
+        assert re.search(sentence, found["reason"]), found
+        assert bool(found["figures"]) != bool(sentence)
+
+
+def test_every_check_has_its_fault() -> None:
+    assert {check.name for check in CHECKS} == FAULTS.keys() | IN_LONG_TESTS
