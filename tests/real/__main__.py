@@ -29,14 +29,18 @@ def main() -> int:
         "--output", metavar="FOLDER", type=Path, default=ROOT / "real", help="where the report goes (real)"
     )
     parser.add_argument("--checks", metavar="MODULE", default="tests.real.checks", help=argparse.SUPPRESS)
+    parser.add_argument("--only", metavar="CHECK", action="append", default=[], help="make this check; several times")
     parser.add_argument("--page", action="store_true", help="only write docs/real.md from the reports in docs/real")
     given = parser.parse_args()
     checks = import_module(given.checks).CHECKS
     if given.page:
         PAGE.write_text(as_page(read_reports(), {check.name: check.claim for check in checks}), encoding="utf-8")
         return 0
+    if unknown := set(given.only) - {check.name for check in checks}:
+        parser.error(f"there is no check {unknown.pop()!r}; they are {', '.join(check.name for check in checks)}")
+    checks = [check for check in checks if check.name in (given.only or [check.name])]
     attended = not given.unattended and sys.stdin.isatty() and sys.stderr.isatty()
-    options = Options(given.checks, given.speech, given.minutes, attended, given.comet)
+    options = Options(given.checks, given.speech, given.minutes, attended, given.comet, given.only)
     try:
         with ended_by_signals():
             purpose = given.models or ("small" if attended and _wants_models() else None)

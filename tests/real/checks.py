@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -20,6 +21,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from livetrans.lm.families import TEMPLATES
+from livetrans.models.catalogue import WEIGHTS
+from livetrans.text import file_size
 from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, require
 
 Figures = Mapping[str, str]
@@ -79,6 +82,7 @@ def cut_pull(here: Here) -> Figures:
     first = subprocess.Popen(pulling, env=env, stdin=subprocess.DEVNULL)
     while first.poll() is None and not _arrived(here):
         time.sleep(0.02)
+    time.sleep(0.3)
     first.kill()
     first.wait()
     kept = _arrived(here)
@@ -90,7 +94,7 @@ def cut_pull(here: Here) -> Figures:
     require(least >= kept, f"the second pull began again: {kept:,} bytes were kept, then only {least:,} were there")
     require(second.returncode == 0, f"the second pull ended with exit code {second.returncode}")
     here.livetrans("models", "verify", SMALLEST, env=_own_models(here))
-    return {"kept": f"{kept / 1e6:.1f} MB"}
+    return {"kept": file_size(kept)}
 
 
 @check("offline", "With what was pulled, captions need no network.", minutes=60)
@@ -111,14 +115,10 @@ def _own_models(here: Here) -> dict[str, str]:
 
 
 def _arrived(here: Here) -> int:
-    """Bytes of an unfinished pull."""
-    total = 0
-    for path in here.folder.glob("**/.unfinished/*/*/*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:  # finished meanwhile
-            continue
-    return total
+    """Bytes that an unfinished pull has of the weights."""
+    with suppress(FileNotFoundError):  # of a pull that has just finished
+        return sum(path.stat().st_size for path in here.folder.glob(f"**/.unfinished/*/*/{WEIGHTS}"))
+    return 0
 
 
 def recognition(here: Here, engine: str, on_gpu: bool) -> Figures:

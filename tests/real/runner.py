@@ -42,6 +42,8 @@ class Options:
     minutes: float
     attended: bool
     comet: str | None = None
+    only: list[str] = field(default_factory=list)
+    """Names of the checks to make; empty for all."""
 
 
 @dataclass

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import psutil
+
 from tests.real.checks import Check, Figures
 from tests.real.here import Here, Skipped, require
 
@@ -40,6 +42,14 @@ def hangs(here: Here) -> Figures:
 
 
 CHECKS = [
-    Check(function.__name__, f"The check {function.__name__}.", function, 0.05 if function is hangs else 1.0)
+    Check(function.__name__, f"The check {function.__name__}.", function, 0.1 if function is hangs else 1.0)
     for function in (passes, crashes, hangs, skips, fails)
 ]
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process runs; one that has ended may still be listed."""
+    try:
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

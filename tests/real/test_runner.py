@@ -11,7 +11,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.real import __main__ as command
@@ -21,6 +20,7 @@ from tests.real.checks import CHECKS, Check
 from tests.real.here import ROOT
 from tests.real.runner import Options, Result, run_all, run_check
 from tests.real.scripted import CHECKS as SCRIPTED
+from tests.real.scripted import is_running
 
 OPTIONS = Options("tests.real.scripted", str(ROOT / "recordings"), 1.0, False)
 
@@ -39,16 +39,9 @@ def test_a_check_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) ->
     assert result.verdict == "FAIL" and "did not end within" in result.reason
     for line in (tmp_path / "hangs.log").read_text(encoding="utf-8").split():
         end = time.monotonic() + 5
-        while _runs(int(line)):
+        while is_running(int(line)):
             assert time.monotonic() < end, "a process of the check outlived it"
             time.sleep(0.01)
-
-
-def _runs(process: int) -> bool:
-    try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.mark.long
