@@ -50,11 +50,9 @@ def main() -> int:
         print("\nInterrupted. Finished checks are kept; the same command goes on with the others.", file=sys.stderr)
         return 130
     except OSError as error:
-        fault = error.strerror or error
-        print(
-            f"{given.output} cannot be written ({fault}); free some space there, or name another folder with --output.",
-            file=sys.stderr,
-        )
+        place, fault = error.filename or given.output, error.strerror or error
+        advice = "free some space, or name other folders with --output and TMPDIR; finished checks are kept"
+        print(f"{place} cannot be written ({fault}): {advice}.", file=sys.stderr)
         return 1
     print(f"\nThe report is in {given.output / 'REPORT.md'}. Please send it, and report.json beside it, as an issue.")
     return int(not passed)

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from livetrans.lm.families import TEMPLATES
 from tests.real import checks
-from tests.real.checks import CHECKS
+from tests.real.checks import CHECKS, _run
 from tests.real.here import ROOT, Failed, Heard, Here
 from tests.real.runner import outcome
 
@@ -171,7 +172,7 @@ FAULTS: dict[str, list[tuple[Fault, str]]] = {
     "microphone": [({"LIVETRANS": hears()}, "no caption"), ({"ask": lambda _: "n"}, "wrong")],
     "what this computer plays": [({"LIVETRANS": program("raise SystemExit(2)")}, "exit code 2")],
     "read aloud": [({"ask": lambda _: "n"}, "did not hear")],
-    "ready wheels": [({"sys": SimpleNamespace(platform="linux", executable="false")}, "exit code 1")],
+    "ready wheels": [({"_run": partial(_run, "false")}, "exit code 1")],
     "power": [({"_processor_seconds": iter((0.0, 1e6)).__next__}, "% of the processor")],
     "tests on a Mac": [({"sys": SimpleNamespace(platform="darwin", executable="false")}, "pytest printed nothing")],
 }  # fmt: skip
@@ -195,6 +196,7 @@ def _outcome(name: str, fault: Fault, folder: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("livetrans.models.chosen.has_gpu_engine", lambda: name == "whisper.cpp on a GPU")
     on_gpu = name in ("translation on a GPU", "bias 0 on a GPU")
     monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: not on_gpu)
+    monkeypatch.setattr(checks, "_run", partial(_run, "true"))
     monkeypatch.setattr(checks, "LIVETRANS", pulls("ab") if name == "cut pull" else hears("Hallo."))
     here = Scripted(folder, ROOT / "tests/real/speech", comet=folder, printed=GOOD)
     for attribute, value in fault.items():
