@@ -230,7 +230,7 @@ def settings_of(context: click.Context) -> Settings:
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:
         tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
         settings = with_field(settings, "language_model.context_tokens", tokens)
-    mine = settings.meeting.spoken if settings.meeting else None
+    mine = settings.meeting.spoken if settings.meeting and context.params.get("with_mic") else None
     if mine and context.get_parameter_source("to") is ParameterSource.DEFAULT and mine != settings.source_language:
         settings = with_field(settings, "targets", (mine,))  # Who speaks it reads it.
     settings = _between(context, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -46,6 +47,15 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
     assert settings.meeting is not None and settings.meeting.names == ("me", "them")
     directions = [track for track in (theirs, mine) if track[0] != track[1]]
     assert languages_of(settings).directions == tuple(directions)
+
+
+def test_the_users_language_in_the_configuration_file_is_for_runs_with_the_microphone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('me = "fr"\n')
+    assert settings_of(["--config", str(config)], monkeypatch).targets == ("de",)
+    assert settings_of(["--config", str(config), "--with-mic"], monkeypatch).targets == ("fr",)
 
 
 @pytest.mark.parametrize(("key", "value"), [("to", "fr"), ("from", "es")])
