@@ -1,4 +1,5 @@
-# livetrans: `make demo` and `make test` need Python 3.11 or newer, a C++ compiler and make; nothing else.
+# livetrans: `make demo` and `make test` need Python 3.11 or newer, a C++ compiler and make; nothing else. With ready
+# wheels of llama-cpp-python (make demo WHEELS=dist; a folder, or a page of links) they need no compiler if one fits.
 # Both create .venv once, and install again only when pyproject.toml or constraints.txt change.
 
 VENV := .venv
@@ -6,7 +7,6 @@ BIN := $(VENV)/bin
 # Only llama.cpp's engine is built, without its vision library and its programs' common library. llama-cpp-python forces
 # the latter on unless a plain CMake variable, not the option of that name, turns it off.
 ENGINE := $(VENV)/llama-cpp.cmake
-# A folder, or a page with links, of ready wheels of llama-cpp-python (make demo WHEELS=dist); what fits none is compiled.
 WHEELS :=
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/$(ENGINE)'
@@ -56,6 +56,7 @@ PORTABLE := -DGGML_NATIVE=OFF $(PORTABLE_$(shell uname -sm | tr ' ' _))
 
 package: $(VENV)/bin/python  ## livetrans as an sdist and a wheel, in dist/
 	@$(BIN)/python -m pip install --quiet $(RELEASE_TOOLS)
+	@rm -f dist/livetrans-*
 	@$(BIN)/python -m build --outdir dist .
 
 wheels: export CMAKE_ARGS := $(CMAKE_ARGS) $(PORTABLE)
