@@ -31,7 +31,7 @@ SECONDS = (1, 2, 3)
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--asr", metavar="MODEL", help="Recogniser: a name or a path, as in `livetrans mic`.")
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="As in `livetrans mic`.")
 def command(folder: Path, asr: str | None, engine: str) -> None:
@@ -40,6 +40,8 @@ def command(folder: Path, asr: str | None, engine: str) -> None:
     FOLDER holds a folder for each language, named by its code or name, with clips of sound. Each clip is heard as
     `--between` hears the first stretch of speech, once against each of the other languages.
     """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}; name one with a folder of clips for each language")
     folders = [place for place in sorted(folder.iterdir()) if place.is_dir() and not place.name.startswith(".")]
     clips = {language(place.name): sorted(place.glob("[!.]*")) for place in folders}
     if len(clips) < 2:

@@ -42,3 +42,5 @@ def test_a_folder_of_one_language_is_refused(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "en").mkdir()
     assert run(["bench", "languages", str(tmp_path)]) == 2
     assert "fewer than two languages" in capsys.readouterr().err
+    assert run(["bench", "languages", str(tmp_path / "away")]) == 2
+    assert "there is no folder" in capsys.readouterr().err

@@ -176,6 +176,16 @@ def hear_a_meeting(world: World, command: str) -> None:
             assert re.search(r"\bthem\b", terminal.text())
 
 
+@journey("livetrans mic --between en,de --names Ana,Ben")
+def two_at_one_microphone(world: World, command: str) -> None:
+    """Both have their pane, and captions say who spoke."""
+    with captioned(world, command) as terminal:
+        assert "en ↔ de" in terminal.text() and "Ana:" in terminal.text()
+        terminal.type("f")
+        terminal.wait_for("until the next pause")
+    assert {event["track"] for event in captions(sessions(world)[-1])} & {"Ana", "Ben"}
+
+
 @journey("livetrans mic --from en --to de --serve")
 def serve_captions(world: World, command: str) -> None:
     """A browser on this machine reads along, at the address on the screen."""
