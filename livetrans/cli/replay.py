@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_file, from_live, open_recorded
 from livetrans.run.publisher import Publish
+from livetrans.run.runner import RecordIncomplete
 from livetrans.run.tracks import QueuedSource
 from livetrans.session.export import LastCaptions, export, language_files
 from livetrans.session.store import is_session, origin_of, path_or_session
@@ -154,7 +156,15 @@ def command(
             output = outputs.get(file)
             subtitles = output is not None and format_of(output) in ("srt", "vtt")
             captions = LastCaptions(source.settings) if output else None
-            ended = (run_live if real_time else run_at_once)(source, captions, writes_subtitles=subtitles)
+            try:
+                ended = (run_live if real_time else run_at_once)(source, captions, writes_subtitles=subtitles)
+            except Exception as error:
+                if output and captions and not captions.is_empty:
+                    with suppress(SessionError):
+                        _write(output, captions, force)  # The session may lack them: it may be what failed.
+                    if not isinstance(error, RecordIncomplete):
+                        say("That is what was translated before the failure.")
+                raise
             if ended.stopped_at and (output or (ended.by_signal and not real_time)):
                 _keep_part(ended, output, captions, files[number:], force)
                 if ended.by_signal:

@@ -28,6 +28,10 @@ OpenTranslating = Callable[[Publish], Translating]
 """Loads the translating side, on the thread that will own it."""
 
 
+class RecordIncomplete(SessionError):
+    """All captions were shown, but not all were recorded."""
+
+
 @dataclass(eq=False, repr=False)
 class Run(ABC):
     """A run: its sinks, its threads, and its end.
@@ -80,7 +84,7 @@ class Run(ABC):
 
         Raises:
             BaseException: what made the run fail, after its end was published.
-            SessionError: the record of the run is incomplete.
+            RecordIncomplete: the run went well, but for its record.
         """
         if not self._is_started:
             self._publisher.close()
@@ -90,7 +94,7 @@ class Run(ABC):
         if self._failure:
             raise self._failure
         if self._record_failure:
-            raise SessionError(f"The record of this run is incomplete: {self._record_failure}")
+            raise RecordIncomplete(f"The record of this run is incomplete: {self._record_failure}")
         return True
 
     def stop(self) -> None:

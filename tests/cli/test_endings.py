@@ -234,10 +234,11 @@ def test_captions_go_on_where_their_record_cannot(recorded: Path, tmp_path: Path
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500));"
         "from livetrans.cli import main; main(sys.argv[1:])",
         *("replay", recorded, "--speed", "max", "--no-session", "--jsonl", tmp_path / "full.jsonl"),
+        *("-o", tmp_path / "whole.txt"),
     )
     lines, errors = program.communicate(timeout=PATIENCE)
     assert program.returncode == 1
-    assert lines.count(b"\n") == 2
+    assert lines.count(b"\n") == 2 and (tmp_path / "whole.txt").read_bytes() == lines
     assert b"captions go on" in errors
     assert b"incomplete" in errors.splitlines()[-1]
     assert b"Traceback" not in errors

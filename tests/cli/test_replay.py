@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 from livetrans.cli import replay, run
+from livetrans.cli.running import OpenSource
 from livetrans.clock import SystemClock
+from livetrans.errors import ModelError
+from livetrans.events import Caption, Record, Transcript
+from livetrans.session.export import LastCaptions
 from livetrans.session.store import find_session, summaries
 from tests.run.faults import ScaledClock
 from tests.session.examples import without_times
@@ -197,6 +201,26 @@ def stream(path: Path, text: str) -> Path:
     line = {"segment_id": 0, "revision": 0, "committed": text, "partial": "", "final": True, "start": 0.0, "end": 2.0}
     path.write_text(json.dumps(line))
     return path
+
+
+def test_what_a_run_translated_before_it_failed_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(source: OpenSource, captions: LastCaptions, **_: object) -> None:
+        transcript = Transcript(0, 0, "A dog runs.", "", True, 0.0, 1.0)
+        captions.write(Record(0.0, Caption(transcript, "Ein Hund rennt.", language="de")))
+        raise ModelError("The translator failed.")
+
+    monkeypatch.setattr(replay, "run_at_once", fail)
+    output = tmp_path / "one.srt"
+    assert run(["replay", str(stream(tmp_path / "one.jsonl", "A dog runs.")), "--offline", "-o", str(output)]) == 1
+    assert "Ein Hund rennt." in output.read_text()
+    said = capfd.readouterr().err.splitlines()
+    assert said == [
+        f"Written: {output}",
+        "That is what was translated before the failure.",
+        "livetrans: The translator failed.",
+    ]
 
 
 @pytest.mark.long
