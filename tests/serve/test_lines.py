@@ -167,6 +167,7 @@ def test_a_slow_reader_gets_the_newest_state_and_not_a_queue() -> None:
             server.lines.write(caption(0, "the end", final=True))
             prompt.until("the end")
         slow.settimeout(20)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         received = b""
         while b"the end" not in received:
             received += slow.recv(65536)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,13 +41,13 @@ main()
 
 @pytest.fixture
 def talk(tmp_path: Path) -> Path:
-    """Two sentences, which take seconds."""
-    return write_session(
-        tmp_path / "talk.jsonl",
+    """Two sentences in a second and a half: long enough to look at the run while it serves."""
+    heard = (
         transcript(0, 0, "good", "morning"),
         transcript(0, 1, "good morning", final=True),
         transcript(1, 2, "thank you for coming", final=True),
     )
+    return write_session(tmp_path / "talk.jsonl", *(replace(one, end=one.end / 2) for one in heard))
 
 
 @contextmanager
