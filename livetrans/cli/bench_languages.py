@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ import click
 import numpy as np
 
 from livetrans.cli.declarations import language
-from livetrans.cli.messages import progress_bar
 from livetrans.clock import SystemClock
 from livetrans.config import ENGINES, GateSettings, RecogniserSettings
 from livetrans.errors import SourceError, UsageError
@@ -49,32 +47,26 @@ def command(folder: Path, asr: str | None, engine: str) -> None:
     codes = {name: spoken_code(name) or "" for name in clips}
     model = find_model(RECOGNISER, asr, RunLanguages(tuple(clips)), engines_of(engine))
     recogniser = open_recogniser(RecogniserSettings(model.path, None))
-    wrong = {pair: [0] * len(SECONDS) for pair in permutations(clips, 2)}
-    heard = {pair: [0] * len(SECONDS) for pair in wrong}
-    with progress_bar() as progress:
-        for spoken, files in progress.track(clips.items()):
-            for samples in map(speech_in, files):
-                for other in codes.keys() - {spoken}:
-                    for place, found in enumerate(languages_heard(recogniser, samples, (codes[spoken], codes[other]))):
-                        heard[spoken, other][place] += 1
-                        wrong[spoken, other][place] += found != codes[spoken]
     click.echo(f"{model.name}: clips of a language that were heard as another one, of all that are long enough")
-    for (spoken, other), errors in wrong.items():
-        counts = zip(SECONDS, errors, heard[spoken, other], strict=True)
-        figures = ", ".join(f"{seconds} s: {count} of {all_}" for seconds, count, all_ in counts)
-        click.echo(f"{spoken} as {other}: {figures}")
+    speech = {name: [speech_in(file) for file in files] for name, files in clips.items()}
+    for spoken, other in permutations(clips, 2):
+        pair = codes[spoken], codes[other]
+        heard = [languages_heard(recogniser, samples, pair) for samples in speech[spoken]]
+        found = [[one[place] != pair[0] for one in heard if place < len(one)] for place in range(len(SECONDS))]
+        figures = (f"{seconds} s: {sum(wrong)} of {len(wrong)}" for seconds, wrong in zip(SECONDS, found, strict=True))
+        click.echo(f"{spoken} as {other}: {', '.join(figures)}")
 
 
-def languages_heard(recogniser: Recogniser, samples: NDArray[np.float32], pair: tuple[str, str]) -> Iterator[str]:
-    """Yield the likelier language of the pair after each of `SECONDS` that the speech is long."""
-    policy = SpokenPair(pair)
+def languages_heard(recogniser: Recogniser, samples: NDArray[np.float32], pair: tuple[str, str]) -> list[str]:
+    """Return the likelier language of the pair after each of `SECONDS` that the speech is long."""
+    policy, found = SpokenPair(pair), []
     listening = recogniser.between(policy)
-    policy.begin(0.0)
     for seconds in SECONDS:
         if len(samples) >= seconds * SAMPLE_RATE:
             policy.heard = float(seconds)
             listening.recognise(samples[: seconds * SAMPLE_RATE])
-            yield policy.decided or policy.likelier
+            found.append(policy.decided or policy.likelier)
+    return found
 
 
 def speech_in(clip: Path) -> NDArray[np.float32]:

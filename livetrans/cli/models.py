@@ -211,7 +211,7 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
         return  # The run says what is missing for these languages.
     wanted: dict[Entry, FoundModel | None] = {}
     for entry, choose, named in (
-        (recogniser, _recognisers, settings.recogniser.model != UNNAMED),
+        (recogniser, lambda given: [choose_recogniser(given)], settings.recogniser.model != UNNAMED),
         (translator, choose_translators, settings.language_model.model != UNNAMED),
     ):
         model = None
@@ -370,16 +370,12 @@ def _languages(entry: Entry) -> str:
 def _defaults() -> list[FoundModel]:
     """Return what `livetrans mic` loads without any option; print what keeps it from doing so."""
     defaults: list[FoundModel] = []
-    for choose in (_recognisers, choose_translators):
+    for choose in (lambda given: [choose_recogniser(given)], choose_translators):
         try:
             defaults += choose(Settings())
         except ModelError as fault:
             say(f"livetrans: {fault}")
     return defaults
-
-
-def _recognisers(settings: Settings) -> list[FoundModel]:
-    return [choose_recogniser(settings)]
 
 
 def _as_json(model: FoundModel, is_default: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ CLEAR = 1.0
 WAVERING_STEP = 0.4
 """Seconds of new sound of a pass while the language may change, so that the three that change it come soon."""
 DOUBT = 1.0
-"""Nats below which a final is recognised in both languages."""
+"""Nats below which a final is recognised in both languages, unless the pass before it was sure of one."""
 OUTSIDE = 0.8
 """Probability of all other languages together from which on a pass speaks for a third one."""
 _FLOOR = 1e-6
@@ -49,17 +49,20 @@ class SpokenPair:
         """Language of the text that the recogniser gets as its prompt."""
         self._before: str | None = None
         self._forced: str | None = None
-        self._own: str | None = None
-        self._leaning: str | None = None
-        self._sum = self._odds = 0.0
-        self._row, self._has_changed = 0, False
+        self._third = ""
+        """Code of a third language that was heard; `_own` and `_leaning` have the empty text for any."""
+        self.begin(0.0)
 
     def begin(self, silence: float) -> None:
         """Begin a stretch, `silence` seconds after the one before."""
         prior = PRIOR if silence < PRIOR_PAUSE else PRIOR / 2
         self._sum = 0.0 if self._before is None else prior if self._before == self.languages[0] else -prior
-        self.decided = self._own = self._leaning = None
-        self._row, self._has_changed = 0, False
+        self._own: str | None = None
+        """What the passes decided; None until they have."""
+        self._leaning: str | None = None
+        """What the newest pass speaks for; None if for nothing."""
+        self._row, self._odds, self._has_changed = 0, 0.0, False
+        self.decided = None
 
     def end(self) -> None:
         """End the stretch, and what was forced."""
@@ -79,8 +82,12 @@ class SpokenPair:
     @property
     def wavers(self) -> bool:
         """Whether the newest pass speaks against what is decided, and may be the first of a change."""
-        is_open = self._own is not None and self._own == self.decided and not self._has_changed
-        return is_open and self._leaning not in (None, self._own, "" if self._own not in self.languages else None)
+        return None not in (self._own, self._leaning) and self._own != self._leaning and not self._is_closed
+
+    @property
+    def likelier(self) -> str:
+        """The language for which more has spoken so far."""
+        return self.languages[(self._sum or self._odds) < 0]
 
     def hear(self, probabilities: Mapping[str, float], *, final: bool = False) -> tuple[str, ...]:
         """Take the probabilities of languages of a pass; return the language to recognise it in, of a doubtful final
@@ -88,17 +95,19 @@ class SpokenPair:
         """
         first, second = (max(probabilities.get(one, 0.0), _FLOOR) for one in self.languages)
         odds = self._odds = min(max(math.log(first) - math.log(second), -CLIP), CLIP)
+        was_sure = self._own is not None and abs(self._sum) >= DOUBT
         self._sum += odds * min(1.0, self.heard / FULL_WEIGHT)
-        is_third = 1.0 - first - second > OUTSIDE
-        others = {code: value for code, value in probabilities.items() if code not in self.languages}
-        third = max(others, key=others.__getitem__) if is_third and others else None
-        leaning = "" if third else self.languages[odds < 0] if abs(odds) >= CLEAR else None
+        leaning = self.languages[odds < 0] if abs(odds) >= CLEAR else None
+        others = probabilities.keys() - {*self.languages}
+        if others and 1.0 - first - second > OUTSIDE:
+            leaning = ""
+            self._third = max(others, key=probabilities.__getitem__) if self._own != "" else self._third
         self._row = self._row + 1 if leaning == self._leaning else 1
         self._leaning = leaning
-        self._decide(third, final)
+        self._decide(final)
         forced = self._forced  # Read once: another thread may change it.
-        self.decided = forced or self._own
-        if final and not forced and not self._has_changed and self._own in self.languages and abs(self._sum) < DOUBT:
+        self.decided = forced or (self._own if self._own != "" else self._third)
+        if final and self._own and not (was_sure or self._is_closed) and abs(self._sum) < DOUBT:
             return self.languages
         return (self.decided or self.likelier,)
 
@@ -108,20 +117,17 @@ class SpokenPair:
         self.decided = self._own = language
 
     @property
-    def likelier(self) -> str:
-        """The language for which more has spoken so far."""
-        return self.languages[(self._sum or self._odds) < 0]
+    def _is_closed(self) -> bool:
+        """Whether nothing but the user changes the language of this stretch any more."""
+        return self._has_changed or self._forced is not None
 
-    def _decide(self, third: str | None, final: bool) -> None:
-        spoken = third or self._leaning
-        agree = spoken is not None and self._row >= AGREEING_PASSES
+    def _decide(self, final: bool) -> None:
+        agree = self._leaning is not None and self._row >= AGREEING_PASSES
+        is_sure = abs(self._sum) >= SURE and self._row >= SURE_PASSES and self._leaning == self.likelier
         if self._own is None:
-            is_sure = abs(self._sum) >= SURE and self._row >= SURE_PASSES and self._leaning == self.likelier
-            if agree and third:
-                self._own = third
+            if agree and self._leaning == "":
+                self._own = ""
             elif is_sure or final or self.heard >= LATEST:
                 self._own = self.likelier
-        elif (
-            agree and not self._has_changed and self._own != spoken and not (third and self._own not in self.languages)
-        ):
-            self._own, self._has_changed = spoken, True
+        elif agree and self._own != self._leaning and not self._has_changed:
+            self._own, self._has_changed = self._leaning, True

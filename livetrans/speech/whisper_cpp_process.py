@@ -93,12 +93,9 @@ class Model:
             for place in range(cpp.whisper_full_n_tokens(self._context, segment))
         ]
         times = accumulate((token.t_dtw / 100 for token in found if token.id < end), max, initial=0.0)
+        tokens = [token.id for token in found if token.id != end]
         likelihood = sum(token.plog for token in found) / max(len(found), 1)
-        return {
-            "tokens": [token.id for token in found if token.id != end],
-            "ends": list(times)[1:],
-            "likelihood": likelihood,
-        }
+        return {"tokens": tokens, "ends": list(times)[1:], "likelihood": likelihood}
 
 
 def _check(what: str, code: int) -> None:

@@ -106,6 +106,13 @@ def test_a_third_language_needs_three_passes_and_is_no_prior() -> None:
     known = [language for _, language in stretch(pair, [(0.1, 0.9)] * 5)]
     assert known[:2] == [None, None] and set(known[2:]) == {"fr"}
     assert stretch(pair, [(2.0, 0.9), (2.0, 0.9), (2.0, 0.1), (2.0, 0.1)])[-1][1] == "en"
+    pair.begin(1.0)
+    for number, code in enumerate(["fr", "fr", "fr", "it", "it", "it"], start=1):
+        pair.heard = 0.6 * number
+        pair.hear(probabilities(0.1, 0.9, code))
+    assert pair.decided == "fr"  # Another third language is no change.
+    pair.hear({})
+    assert pair.decided == "fr"
 
 
 def test_a_short_doubtful_final_is_recognised_in_both_languages() -> None:
