@@ -257,6 +257,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         made.reading += [threading.Thread(target=made.read_along, args=(server, code)) for code in made.kind.targets]
         for thread in made.reading:
             thread.start()
+        wait_until(lambda: server.readers >= len(made.kind.targets))
 
     def write(model: object, request: Any) -> str:
         return f"{request.target_code} <|src|> {request.speech} <|tgt|>"
