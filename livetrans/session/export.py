@@ -156,7 +156,8 @@ def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     names = ("source", "target") if which == "both" else (which,)
     for caption in (item.caption for item in spoken):
         head = {name: getattr(caption, name) for name in ("segment_id", "track", "language", "start", "end", "final")}
-        texts = dict(zip(names, texts_of(caption, which), strict=False))
+        # What is not translated has one text, which is both; the mark of a gap stands once.
+        texts = dict(zip(names, texts_of(caption, which) * (1 + caption.untranslated), strict=False))
         yield dump(head | texts) + "\n"
 
 

@@ -106,6 +106,13 @@ def test_text_and_json_lines(tmp_path: Path) -> None:
     }
 
 
+def test_json_lines_of_what_was_not_translated_have_both_texts(tmp_path: Path) -> None:
+    heard = replace(caption(0, "Guten Tag.", source="Guten Tag."), untranslated=True)
+    path = write_session(tmp_path / "s.jsonl", heard)
+    [line] = map(json.loads, exported(path, "jsonl", "both").splitlines())
+    assert line["source"] == line["target"] == "Guten Tag."
+
+
 @pytest.mark.parametrize("format", get_args(Format))
 def test_an_empty_session_is_reported_before_anything_is_written(tmp_path: Path, format: Format) -> None:
     path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))
