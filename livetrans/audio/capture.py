@@ -121,7 +121,8 @@ class Capture:
     def close(self) -> None:
         """Release the device; from any thread, any number of times."""
         self._process.kill()
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):  # In a call of a driver that hangs, a process outlives being killed.
+            self._process.wait(timeout=1.0)
 
 
 class LevelMeter:

@@ -182,6 +182,17 @@ def test_a_process_that_cannot_be_started_is_a_device_that_cannot_be_opened(monk
         Capture(None)
 
 
+def test_a_driver_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(timeout: float | None = None) -> int:
+        assert timeout is not None and timeout <= 1.0, "it waits for ever"
+        raise subprocess.TimeoutExpired("capture", timeout)
+
+    answer = io.BytesIO(b'{"device": "USB", "number": 0, "rate": 16000}\n')
+    process = SimpleNamespace(stdin=io.BytesIO(), stdout=answer, kill=lambda: None, wait=wait)
+    monkeypatch.setattr(capturing, "start_python", lambda *_, **__: process)
+    Capture(None).close()
+
+
 def test_nothing_is_captured_before_it_is_asked_for(run: Run) -> None:
     fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16)))
     assert run(fake, start=b"")[1] == b""
