@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,7 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.installation import end_started_processes
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
@@ -47,6 +49,8 @@ _ENDING_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP else []
 _POLL_SECONDS = 0.1
 _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
+_STALLED_CHECKS = 10
+"""Seconds for which the screen may not ask for signals after one has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +251,26 @@ def _run_on_screen(
     from livetrans.tui.app import LivetransApp
 
     with _ending_signals(on_terminal=True) as count:
+        asked = threading.Event()
+
+        def ending_signals() -> int:
+            asked.set()
+            return count()
+
         app = LivetransApp(
             pipeline,
             snapshot,
             source.title,
             save=save,
-            ending_signals=count,
+            ending_signals=ending_signals,
             limit="synthetic voices only" if source.embedded else "",
             server=server,
         )
+        has_left = threading.Event()
+        guard = partial(_end_without_terminal, pipeline, count, asked, has_left)
+        threading.Thread(target=guard, name="guarding", daemon=True).start()
         failure = app.run()
+        has_left.set()
     if source.embedded:
         say(source.embedded.text)
     pipeline.stop()
@@ -265,6 +279,29 @@ def _run_on_screen(
     if failure or app.return_code:
         raise LivetransError(failure or "The screen failed, as printed above; please report it.")
     return has_ended
+
+
+def _end_without_terminal(
+    pipeline: Pipeline, count: Callable[[], int], asked: threading.Event, has_left: threading.Event
+) -> None:
+    """End the program on a signal while the screen hangs: its terminal takes nothing, as over a frozen connection.
+
+    `asked` is set whenever the screen has asked for signals.
+    """
+    silent = 0
+    while not has_left.wait(1.0):
+        silent = 0 if asked.is_set() or not count() else silent + 1
+        asked.clear()
+        if silent >= _STALLED_CHECKS:
+            break
+    else:
+        return
+    pipeline.stop()
+    with contextlib.suppress(Exception):  # Nobody could read of a failure.
+        while count() < 2 and not pipeline.join(_POLL_SECONDS):
+            pass
+    end_started_processes()
+    os._exit(1)
 
 
 @contextlib.contextmanager

@@ -371,6 +371,20 @@ def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_a_signal_ends_a_run_whose_terminal_takes_nothing(tmp_path: Path) -> None:
+    """As over a connection that is frozen: the screen waits in its write."""
+    session = tmp_path / "session"
+    terminal = Terminal(DEMO.with_name("talk.jsonl"), "--session", session)
+    wait_until(lambda: terminal.read() and is_heard(session))
+    heard = len(events(session))
+    wait_until(lambda: len(events(session)) > heard + 40)  # What was drawn meanwhile fills the terminal.
+    terminal.send(signal.SIGTERM)
+    assert terminal.wait(reading=False) == 1
+    terminal.close()
+    assert_finished(session)
+
+
+@pytest.mark.long
 def test_a_second_q_leaves_at_once_and_says_how_to_translate_the_rest(tmp_path: Path) -> None:
     session = tmp_path / "session"
     terminal = Terminal(DEMO, "--session", session, script=SLOW)
