@@ -4,12 +4,10 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Only llama.cpp's engine is built, without its vision library and its programs' common library. llama-cpp-python forces
-# the latter on unless a plain CMake variable, not the option of that name, turns it off.
-ENGINE := $(VENV)/llama-cpp.cmake
 WHEELS :=
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/$(ENGINE)'
+# Only llama.cpp's engine is built, without its vision library and its programs' common library.
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/.ci/llama-cpp.cmake'
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
@@ -36,7 +34,7 @@ MAC_TESTS := tests
 mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (some of them: make mac MAC_TESTS=tests/run)
 	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
 
-newest: $(VENV)/bin/python $(ENGINE)  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
+newest: $(VENV)/bin/python  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
 	@$(BIN)/python tests/newest.py $(PYTEST_ARGS)
 
 real: $(VENV)/.test  ## what the documents say of real models and machines, checked on this one (make real ARGS=--help)
@@ -61,7 +59,7 @@ package: $(VENV)/bin/python  ## livetrans as an sdist and a wheel, in dist/
 
 wheels: export CMAKE_ARGS := $(CMAKE_ARGS) $(PORTABLE)
 wheels: export MACOSX_DEPLOYMENT_TARGET ?= 14.0
-wheels: $(VENV)/bin/python $(ENGINE)  ## llama-cpp-python for other machines of this kind, in dist/
+wheels: $(VENV)/bin/python  ## llama-cpp-python for other machines of this kind, in dist/
 	@$(BIN)/python -m pip install --quiet $(RELEASE_TOOLS)
 	@rm -rf build/wheels
 	@$(BIN)/python -m pip wheel --no-deps --no-cache-dir --no-binary llama-cpp-python -c constraints.txt -w build/wheels llama-cpp-python
@@ -90,10 +88,7 @@ $(VENV)/.test $(VENV)/.check: SCORERS := tests/outside-scorers.txt
 $(VENV)/.check: EXTRAS := [dev,bench]
 $(VENV)/.check: SERVES := $(VENV)/.test $(VENV)/.demo
 
-$(ENGINE): | $(VENV)/bin/python
-	@echo 'set(LLAMA_BUILD_COMMON OFF)' >$@
-
-$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt tests/outside-scorers.txt | $(ENGINE)
+$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt tests/outside-scorers.txt
 	@echo "livetrans: installing into $(VENV)."
 	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null && \
 	  ! { [ -n '$(WHEELS)' ] && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary llama-cpp-python \
