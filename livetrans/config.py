@@ -89,14 +89,14 @@ class GateSettings:
 class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
-    step: float = option(
-        0.8, "--step SECONDS", span=(0.1, 60),
+    step: float | None = option(
+        None, "--step SECONDS", span=(0.1, 60), default_text="0.4 to 0.8 by what passes cost; 0.8 on battery",
         help="Seconds of new sound per recognition pass; a slow machine takes more.",
     )
-    """A shorter one rewrites more captions and is not seen sooner (docs/design.md, "Speech")."""
+    """None follows the machine, see `Transcriber.step`."""
     adaptive: bool = True
-    """Whether the next pass covers at least as much new sound as the last pass took. If False, passes do not depend on
-    the machine's speed, as `--speed max` and tests need."""
+    """Whether passes follow the machine's speed and the pauses of speech. If False, they come at every step, which is
+    `LONGEST_STEP` unless it is set: the same on every machine, as `--speed max` and tests need."""
     trim_after: float = 15.0
     """Buffer length past which sound of committed segments is dropped."""
     maximum_words: int = 40

@@ -65,6 +65,8 @@ class SpeechChunk(_Sound):
 
     pause: bool = False
     captured_at: float | None = None
+    may_end: bool = False
+    """Whether silence began in it: a pause follows, or more speech."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ class Transcript:
     track: str | None = None
     """Name of its track, such as `me`, or of who speaks in a conversation; else None. Segment ids are unique."""
     ended: bool = False
-    """Whether the next segment has begun although this one is not final yet."""
+    """Whether its sentence has ended although it is not final yet: the next one has begun, or silence."""
     repairs: tuple[Repair, ...] = ()
     """What was heard otherwise, in the order of the text (`livetrans.names.repair`)."""
 
@@ -338,6 +340,8 @@ class SourceProgress:
     """The recogniser's passes so far, including those that changed no text."""
     recognition_seconds: float = 0.0
     """Duration of all these passes."""
+    step: float | None = None
+    """Seconds of new sound in a pass (`--step`). None in sessions without it."""
     track: str | None = None
     """Name of the track. None in a run of one track."""
 

@@ -210,6 +210,7 @@ class TrackStages:
             skipped=self._source.skipped,
             passes=self._transcriber.passes,
             recognition_seconds=self._transcriber.recognition_seconds,
+            step=self._transcriber.step,
             track=self.name,
         )
 

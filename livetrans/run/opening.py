@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -172,6 +173,14 @@ def _pass_began(opened: Sequence[Stages]) -> float | None:
     return next((began for stages in opened if (began := stages.transcriber.pass_began) is not None), None)
 
 
+def _on_battery() -> bool:
+    import psutil  # type: ignore[import-untyped]
+
+    read = getattr(psutil, "sensors_battery", None)  # Some systems have none.
+    battery = read() if read else None
+    return battery is not None and battery.power_plugged is False
+
+
 def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterator[int] | None = None) -> list[Stages]:
     """Load the recogniser, with the gate before it and the transcriber around it of each track.
 
@@ -183,13 +192,16 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
     """
     from livetrans.speech.between import SpokenPair
     from livetrans.speech.gate import VoiceActivityGate
-    from livetrans.speech.transcriber import Transcriber
+    from livetrans.speech.transcriber import LONGEST_STEP, Transcriber
 
+    transcribing = settings.transcriber
+    if transcribing.step is None and transcribing.adaptive and _on_battery():
+        transcribing = replace(transcribing, step=LONGEST_STEP)
     shared, ids = _recogniser_of(settings, publish), count() if ids is None else ids
     reload = reloading_once("recogniser", [shared], publish)
 
     def stages(recogniser: Recogniser, track: str | None = None, language: str | None = None) -> Stages:
-        transcriber = Transcriber(recogniser, settings.transcriber, clock, ids, reload)
+        transcriber = Transcriber(recogniser, transcribing, clock, ids, reload)
         return Stages(VoiceActivityGate(settings.gate), transcriber, shared, track, language)
 
     if settings.between:

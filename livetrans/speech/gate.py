@@ -119,6 +119,8 @@ class VoiceActivityGate:
             self._held.clear()
         if self._unvoiced_windows <= self._hang_over_windows:
             self._release(window)
+            if self._unvoiced_windows == self._hang_over_windows < self._pause_windows:
+                self._finish_chunk(may_end=True)
         else:
             self._held.append(window)
         if self._unvoiced_windows >= self._pause_windows:
@@ -145,18 +147,18 @@ class VoiceActivityGate:
         self._recent.clear()
         self._rest = self._rest[:0]
 
-    def _finish_chunk(self, pause: bool) -> None:
+    def _finish_chunk(self, *, pause: bool = False, may_end: bool = False) -> None:
         """Make a chunk of the sound released so far; only a pause may have none."""
         samples = np.concatenate(self._released) if self._released else np.zeros(0, dtype=np.int16)
         captured_at = None
         if self._last is not None and self._last.captured_at is not None:
             captured_at = self._last.captured_at - (self._last.end - self._released_end / SAMPLE_RATE)
-        self._chunks.append(SpeechChunk(samples, self._released_end - len(samples), pause, captured_at))
+        self._chunks.append(SpeechChunk(samples, self._released_end - len(samples), pause, captured_at, may_end))
         self._released = []
 
     def _ready(self) -> list[SpeechChunk]:
         if self._released:
-            self._finish_chunk(pause=False)
+            self._finish_chunk()
         chunks, self._chunks = self._chunks, []
         return chunks
 

@@ -30,6 +30,13 @@ STALL = 3.0
 TURN_GAP = 0.25
 """Seconds between two words after which somebody else may speak, although no pause ends the stretch."""
 
+SHORTEST_STEP, LONGEST_STEP = 0.4, 0.8
+"""Seconds of new sound in a pass where the step follows the machine."""
+STEP_PASSES = 5
+"""Length of such a step in passes between the two: passes take a fifth of the time."""
+SMOOTHING = 0.2
+"""Weight of the newest pass in the mean cost of a pass."""
+
 ONLY_LAST_PASSES = 1 << 20
 """A step's factor that no sound reaches: passes come at pauses, where the buffer is full, and at the end."""
 
@@ -65,6 +72,9 @@ class Transcriber:
         self._prompt = PromptText(settings.prompt_characters)
         self._new_samples = 0
         self._last_pass_seconds = 0.0
+        self._mean_pass_seconds: float | None = None
+        self._at_silence: tuple[tuple[int, int], Hypothesis, RecognitionStats] | None = None
+        """The last pass at a silence, and the first and the last sample of its sound."""
         self.step_factor = 1
         """Factor on the new sound of a pass; may be set between chunks."""
         self.respell: Callable[[str, str | None], str] = lambda text, language: text
@@ -73,6 +83,15 @@ class Transcriber:
         """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
         self.recognition_seconds = 0.0
+
+    @property
+    def step(self) -> float:
+        """Seconds of new sound in a pass: as set, or shorter where passes cost little. `step_factor` comes on top."""
+        if self._settings.step is not None:
+            return self._settings.step
+        if not self._settings.adaptive or self._mean_pass_seconds is None:
+            return LONGEST_STEP
+        return min(max(STEP_PASSES * self._mean_pass_seconds, SHORTEST_STEP), LONGEST_STEP)
 
     def feed(self, chunk: SpeechChunk) -> list[Transcript]:
         """Take speech; return the updates that follow."""
@@ -93,6 +112,8 @@ class Transcriber:
             position += len(piece)
             if self._new_samples >= self._step_samples() or self._buffer.full:
                 transcripts += self._pass(final=False)
+        if chunk.may_end and self._new_samples and self._keeps_up:
+            transcripts += self._pass(final=False, may_end=True)
         if chunk.pause:
             transcripts += self.flush()
         return transcripts
@@ -125,7 +146,7 @@ class Transcriber:
 
     def _step_samples(self) -> int:
         """Return the samples of new sound that trigger a pass: a step, or as long as the last pass took if longer."""
-        step = self._settings.step
+        step = self.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
         samples = max(round(step * self.step_factor * SAMPLE_RATE), 1)
@@ -135,6 +156,11 @@ class Transcriber:
         elif self._pair and self._pair.wavers:
             samples = min(samples, round(WAVERING_STEP * SAMPLE_RATE))
         return samples
+
+    @property
+    def _keeps_up(self) -> bool:
+        """Whether there is time for a pass besides those at every step: more speech may follow the silence."""
+        return self._settings.adaptive and self.step_factor == 1 and self._last_pass_seconds < self.step
 
     def _wanted_samples(self, waiting: int) -> int:
         """Return how many of the waiting samples to take before the next check for a pass.
@@ -148,18 +174,23 @@ class Transcriber:
             return self._buffer.room
         return min(missing, self._buffer.room)
 
-    def _pass(self, final: bool) -> list[Transcript]:
+    def _pass(self, final: bool, *, may_end: bool = False) -> list[Transcript]:
+        extent = self._buffer.start_sample, self._buffer.end_sample
+        if final and self._at_silence and self._at_silence[0] == extent:
+            return self._take(*self._at_silence[1:], final=True)
         began = self.pass_began = self._clock.now()
         if self._pair and self._stretch_start is not None:
             self._pair.heard = (self._buffer.end_sample - self._stretch_start) / SAMPLE_RATE
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
         try:
-            hypothesis = self._recognise(samples, final)
+            hypothesis = self._recognise(samples, final or may_end)
         finally:
             self.pass_began = None
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds
+        mean = self._last_pass_seconds if self._mean_pass_seconds is None else self._mean_pass_seconds
+        self._mean_pass_seconds = mean + SMOOTHING * (self._last_pass_seconds - mean)
         before = self._segments.language
         now = (self._pair.decided if self._pair else hypothesis.language) or before
         if self._pair and now not in (None, self._pair.prompt_language):
@@ -168,9 +199,17 @@ class Transcriber:
         if before not in (None, now):
             ended = self._end_committed()
             self._segments.language = now
-            return ended + (self._pass(final) if len(self._buffer) else [])
+            return ended + (self._pass(final, may_end=may_end) if len(self._buffer) else [])
         self._segments.language = now
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
+        if may_end:
+            self._at_silence = extent, hypothesis, stats
+        return self._take(hypothesis, stats, final=final, may_end=may_end)
+
+    def _take(
+        self, hypothesis: Hypothesis, stats: RecognitionStats, *, final: bool, may_end: bool = False
+    ) -> list[Transcript]:
+        """Return the updates that follow from the words of the whole buffer."""
         self._new_samples = 0
         words = self._source_words(hypothesis)
         if self._pair and self._pair.wavers and not (final or self._buffer.full):
@@ -186,7 +225,7 @@ class Transcriber:
         elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():
             newly += self._trim(hypothesis.segment_ends)
         self._segments.take(newly, self._agreement.tail, stats)
-        return self._segments.update(final=final)
+        return self._segments.update(final=final, may_end=may_end)
 
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
         """Return what the recogniser hears, by a second try if it fails and can be loaded again."""
@@ -253,10 +292,10 @@ class Transcriber:
     def _trimming_point(self, segment_ends: Sequence[float]) -> float | None:
         """Return a time before which all is committed: the end of a segment of the recogniser, or of the last word."""
         committed_end, start = self._agreement.committed_end, self._buffer.start
-        if committed_end is None or committed_end <= start + self._settings.step:
+        if committed_end is None or committed_end <= start + self.step:
             return None
         # The recogniser's last segment is still growing, so its end is no boundary yet.
-        ends = [start + end for end in segment_ends[:-1] if self._settings.step < end <= committed_end - start]
+        ends = [start + end for end in segment_ends[:-1] if self.step < end <= committed_end - start]
         if ends:
             return ends[-1]
         following = self._agreement.tail[0].start if self._agreement.tail else committed_end

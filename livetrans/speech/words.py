@@ -156,8 +156,11 @@ class OpenSegments:
         self.partial = tail
         self.stats = stats
 
-    def update(self, *, final: bool) -> list[Transcript]:
-        """Return finals of the segments that end within the words, then the updates of the open ones that changed."""
+    def update(self, *, final: bool, may_end: bool = False) -> list[Transcript]:
+        """Return finals of the segments that end within the words, then the updates of the open ones that changed.
+
+        `may_end`: silence follows the words, so a sentence that is complete has ended.
+        """
         parts = self._parts()
         transcripts: list[Transcript] = []
         while len(parts) > 1 and len(parts[0]) <= len(self.committed):
@@ -168,7 +171,10 @@ class OpenSegments:
         for place in reversed(range(len(parts), len(self.shown))):
             transcripts += self._partial(place, (), ended=False)
         for place, words in enumerate(parts):
-            transcripts += self._partial(place, words, ended=place < len(parts) - 1)
+            is_last = place == len(parts) - 1
+            transcripts += self._partial(
+                place, words, ended=not is_last or (may_end and ends_sentence(words[-1].text, ""))
+            )
         return transcripts
 
     def finish(self) -> list[Transcript]:
