@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
@@ -178,3 +179,17 @@ def test_a_hole_in_the_sound_is_a_pause() -> None:
 def test_the_last_samples_of_an_open_gate_are_not_forgotten() -> None:
     samples = np.concatenate([sound([True] * 40), np.full(300, 4000, dtype=np.int16)])
     assert sum(len(chunk.samples) for chunk in gate(samples, [960])) == len(samples)
+
+
+@given(patterns, chunk_sizes)
+def test_a_silence_is_reported_once_before_its_pause_or_the_speech_after_it(
+    windows: list[bool], sizes: list[int]
+) -> None:
+    silent = ceil(DEFAULT.hang_over / SECONDS) * WINDOW
+    chunks = gate(sound(windows), sizes)
+    for chunk, following in pairwise(chunks):
+        if chunk.may_end:
+            assert not chunk.pause and following.start_sample == chunk.start_sample + len(chunk.samples)
+            assert following.pause or len(following.samples)
+    heard = [np.concatenate([c.samples for c in chunks[: i + 1]]) for i, c in enumerate(chunks) if c.may_end]
+    assert all(np.abs(so_far[-silent:]).max() < 500 < np.abs(so_far[-silent - WINDOW :]).max() for so_far in heard)

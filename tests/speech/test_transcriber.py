@@ -19,6 +19,7 @@ from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser, speak
 
 STEADY = TranscriberSettings(step=1.0, adaptive=False)
+SILENCE = round(0.3 * SAMPLE_RATE)
 LIMIT = ScriptedRecogniser.maximum_length
 VOCABULARY = ["so", "very", "Berlin,", "goes", "on", "well.", "Now", "it", "is"]
 
@@ -45,7 +46,8 @@ def speech_chunks(samples: np.ndarray, sizes: Sequence[int], pauses: Sequence[in
             size = min(sizes[turn % len(sizes)], stop - position)
             turn += 1
             end = position + size
-            chunks.append(SpeechChunk(samples[position:end], position, end == stop, end / SAMPLE_RATE))
+            may_end = end == stop or not samples[max(end - SILENCE, 0) : end].any()
+            chunks.append(SpeechChunk(samples[position:end], position, end == stop, end / SAMPLE_RATE, may_end))
             position = end
     return chunks
 
@@ -175,9 +177,54 @@ class Answering:
         return Hypothesis(tuple(Word(text, 0.1 * i, 0.1 * i + 0.1) for i, text in enumerate(answer.split())))
 
 
-def hear(transcriber: Transcriber, seconds: float, start: float = 0.0, pause: bool = False) -> list[Transcript]:
+def hear(
+    transcriber: Transcriber, seconds: float, start: float = 0.0, pause: bool = False, *, may_end: bool = False
+) -> list[Transcript]:
     samples = np.zeros(round(seconds * SAMPLE_RATE), dtype=np.int16)
-    return transcriber.feed(SpeechChunk(samples, round(start * SAMPLE_RATE), pause))
+    return transcriber.feed(SpeechChunk(samples, round(start * SAMPLE_RATE), pause, None, may_end))
+
+
+@pytest.mark.parametrize(("cost", "step"), [(0.01, 0.4), (0.12, 0.6), (0.3, 0.8)])
+def test_the_step_follows_the_cost_of_passes_unless_it_is_set(cost: float, step: float) -> None:
+    for options, expected in (
+        (TranscriberSettings(), step),
+        (TranscriberSettings(step=1.5), 1.5),
+        (TranscriberSettings(adaptive=False), 0.8),
+    ):
+        clock = ManualClock()
+        recogniser = Answering("one", clock=clock, seconds=cost)
+        transcriber = Transcriber(recogniser, options, clock)
+        for number in range(100):
+            hear(transcriber, 0.1, number * 0.1)
+        assert transcriber.step == pytest.approx(expected)
+        assert np.diff(recogniser.lengths)[5:] == pytest.approx(expected, abs=0.101)
+
+
+def test_a_pass_at_a_silence_shows_a_complete_sentence_whole_and_gives_the_final_its_words() -> None:
+    recogniser = Answering("It rains.")
+    transcriber = Transcriber(recogniser, TranscriberSettings(), ManualClock())
+    [shown] = hear(transcriber, 0.3, may_end=True)
+    assert (shown.text, shown.ended, shown.final) == ("It rains.", True, False)
+    [final] = hear(transcriber, 0.0, 0.3, pause=True)
+    assert (final.text, final.final, final.recognition) == ("It rains.", True, shown.recognition)
+    assert transcriber.passes == len(recogniser.lengths) == 1
+
+
+def test_speech_goes_on_after_a_silence_as_if_there_were_none() -> None:
+    recogniser = Answering("It rains.", "It rains in town")
+    transcriber = Transcriber(recogniser, TranscriberSettings(), ManualClock())
+    hear(transcriber, 0.3, may_end=True)
+    [goes_on] = hear(transcriber, 0.8, 0.3)
+    assert (goes_on.text, goes_on.ended, goes_on.segment_id) == ("It rains in town", False, 0)
+    [final] = hear(transcriber, 0.2, 1.1, pause=True)
+    assert (final.text, transcriber.passes) == ("It rains in town", 3)
+
+
+@pytest.mark.parametrize(("text", "adaptive", "passes"), [("It rains", True, 1), ("It rains.", False, 0)])
+def test_nothing_ends_at_a_silence_in_a_sentence_or_at_full_speed(text: str, adaptive: bool, passes: int) -> None:
+    transcriber = Transcriber(Answering(text), TranscriberSettings(adaptive=adaptive), ManualClock())
+    assert not any(shown.ended for shown in hear(transcriber, 0.3, may_end=True))
+    assert transcriber.passes == passes
 
 
 def test_a_slow_machine_makes_fewer_passes() -> None:
