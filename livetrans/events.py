@@ -340,10 +340,10 @@ class SourceProgress:
     """The recogniser's passes so far, including those that changed no text."""
     recognition_seconds: float = 0.0
     """Duration of all these passes."""
-    step: float | None = None
-    """Seconds of new sound in a pass (`--step`). None in sessions without it."""
     track: str | None = None
     """Name of the track. None in a run of one track."""
+    step: float | None = None
+    """Seconds of new sound in a pass now, see `--step`. None for recorded streams."""
 
 
 @dataclass(frozen=True, slots=True)
