@@ -90,7 +90,8 @@ class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
     step: float | None = option(
-        None, "--step SECONDS", span=(0.1, 60), default_text="0.4 to 0.8 by what passes cost; 0.8 on battery",
+        None, "--step SECONDS", span=(0.1, 60),
+        default_text="0.4 to 0.8 by what passes cost; 0.8 on battery, and where the language is detected",
         help="Seconds of new sound per recognition pass; a slow machine takes more.",
     )
     """None follows the machine, see `Transcriber.step`."""

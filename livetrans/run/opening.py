@@ -195,7 +195,8 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
     from livetrans.speech.transcriber import LONGEST_STEP, Transcriber
 
     transcribing = settings.transcriber
-    if transcribing.step is None and transcribing.adaptive and _on_battery():
+    detects = settings.between is not None or AUTO in settings.sources  # by several passes that agree
+    if transcribing.step is None and transcribing.adaptive and (detects or _on_battery()):
         transcribing = replace(transcribing, step=LONGEST_STEP)
     shared, ids = _recogniser_of(settings, publish), count() if ids is None else ids
     reload = reloading_once("recogniser", [shared], publish)
@@ -207,7 +208,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
     if settings.between:
         first, second = (spoken_code(code) or AUTO for code in settings.between.languages)
         pair, speakers = SpokenPair((first, second)), settings.between.speakers
-        transcriber = Transcriber(shared.between(pair), settings.transcriber, clock, ids, reload, pair)
+        transcriber = Transcriber(shared.between(pair), transcribing, clock, ids, reload, pair)
         return [Stages(VoiceActivityGate(settings.gate), transcriber, shared, speakers=speakers, pair=pair)]
     if settings.meeting is None:
         return [stages(shared)]

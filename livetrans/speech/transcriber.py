@@ -160,7 +160,8 @@ class Transcriber:
     @property
     def _keeps_up(self) -> bool:
         """Whether there is time for a pass besides those at every step: more speech may follow the silence."""
-        return self._settings.adaptive and self.step_factor == 1 and self._last_pass_seconds < self.step
+        is_live = self._settings.adaptive and not self._pair  # whose final is decided with its own odds
+        return is_live and self.step_factor == 1 and self._last_pass_seconds < self.step
 
     def _wanted_samples(self, waiting: int) -> int:
         """Return how many of the waiting samples to take before the next check for a pass.
