@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from livetrans.events import Caption, Record, Transcript
+from livetrans.events import Caption, Event, Record, Transcript
 from livetrans.session.recorded import Unfinished
 from livetrans.speech.between import LATEST
 
 from .scripted_run import PAUSE
 from .talk_between import COUGH, PAIR, one_way, run_of, screen_units, spoken, twenty_turns
+
+
+@cache
+def conversation(seed: int) -> list[tuple[float, Event]]:
+    """Return the seconds heard and the events of the run of a conversation."""
+    return list(run_of(twenty_turns(seed), seed))
 
 
 def languages_in(text: str) -> set[str]:
@@ -32,7 +39,7 @@ def test_no_turn_is_translated_in_the_wrong_direction_and_none_is_undecided_afte
         for number, (one, other) in enumerate(pairwise(turns), 1)
         if other.before < PAUSE and one.language != other.language
     }
-    events = list(run_of(turns, seed))
+    events = conversation(seed)
     shown: dict[int, float] = {}
     mixed: list[Caption] = []
     for heard, event in events:
@@ -54,18 +61,20 @@ def test_no_turn_is_translated_in_the_wrong_direction_and_none_is_undecided_afte
 
 
 def test_the_screen_is_as_calm_as_both_halves_alone() -> None:
-    turns = twenty_turns(3)
-    erased, units = screen_units(event for _, event in run_of(turns, 3))
+    turns = twenty_turns(0)
+    erased, units = screen_units(event for _, event in conversation(0))
     halves = [
-        screen_units(event for _, event in run_of([turn for turn in turns if turn.language == code], 3, one_way(code)))
+        screen_units(event for _, event in run_of([turn for turn in turns if turn.language == code], 0, one_way(code)))
         for code in PAIR
     ]
     assert erased / units <= sum(one for one, _ in halves) / sum(other for _, other in halves)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.55, 0.9])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.2, marks=pytest.mark.long), 0.55, pytest.param(0.9, marks=pytest.mark.long)]
+)
 def test_what_a_kill_leaves_keeps_its_directions(share: float) -> None:
-    events = [event for _, event in run_of(twenty_turns(4), 4)]
+    events = [event for _, event in conversation(0)]
     unfinished = Unfinished(Path())
     for event in events[: round(share * len(events))]:
         unfinished.note(Record(0.0, event))
