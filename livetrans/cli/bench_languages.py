@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from livetrans.cli.declarations import language
 from livetrans.clock import SystemClock
 from livetrans.config import ENGINES, GateSettings, RecogniserSettings
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
+from livetrans.languages import parse_language
 from livetrans.models.catalogue import RECOGNISER, RunLanguages
 from livetrans.models.chosen import engines_of, find_model, spoken_code
 from livetrans.run.opening import open_recogniser
@@ -41,7 +41,9 @@ def command(folder: Path, asr: str | None, engine: str) -> None:
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; name one with a folder of clips for each language")
     folders = [place for place in sorted(folder.iterdir()) if place.is_dir() and not place.name.startswith(".")]
-    clips = {language(place.name): sorted(place.glob("[!.]*")) for place in folders}
+    clips: dict[str, list[Path]] = {}
+    for place in folders:
+        clips.setdefault(parse_language(place.name).code, []).extend(sorted(place.glob("[!.]*")))
     if len(clips) < 2:
         raise UsageError(f"{folder} holds folders of fewer than two languages; name them as en and de")
     codes = {name: spoken_code(name) or "" for name in clips}

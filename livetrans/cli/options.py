@@ -420,7 +420,7 @@ def _help_all_option() -> RunOption:
 
 
 _INTRODUCTION = """\
-# Settings of livetrans, in TOML. Each line such as #step = 0.8 holds a key with
+# Settings of livetrans, in TOML. Each line such as #vad = 2 holds a key with
 # its default: remove the # and change the value. Keys without a default show
 # what to write instead.
 # The command line overrides this file, and so do environment variables where

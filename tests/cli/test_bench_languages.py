@@ -18,7 +18,7 @@ WORDS = [Word(f"w{number}", 0.3 * number, 0.3 * number + 0.25) for number in ran
 def test_errors_are_counted_after_each_second_that_a_clip_is_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for place in ("en/long.wav", "en/short.wav", "German/a.wav", "German/.hidden"):
+    for place in ("en/long.wav", "English/short.wav", "German/a.wav", "German/.hidden"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         (tmp_path / place).touch()
     recogniser = ScriptedRecogniser(WORDS)
@@ -33,7 +33,7 @@ def test_errors_are_counted_after_each_second_that_a_clip_is_long(
     monkeypatch.setattr(bench_languages, "open_recogniser", lambda settings: recogniser)
     monkeypatch.setattr(bench_languages, "speech_in", speech_in)
     assert run(["bench", "languages", str(tmp_path)]) == 0
-    _, german, english = capsys.readouterr().out.splitlines()
+    _, english, german = capsys.readouterr().out.splitlines()
     assert german == "de as en: 1 s: 0 of 1, 2 s: 1 of 1, 3 s: 1 of 1"
     assert english == "en as de: 1 s: 2 of 2, 2 s: 0 of 1, 3 s: 0 of 1"
 
@@ -42,5 +42,8 @@ def test_a_folder_of_one_language_is_refused(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "en").mkdir()
     assert run(["bench", "languages", str(tmp_path)]) == 2
     assert "fewer than two languages" in capsys.readouterr().err
+    (tmp_path / "de,fr").mkdir()
+    assert run(["bench", "languages", str(tmp_path)]) == 2
+    assert "unknown language 'de,fr'" in capsys.readouterr().err
     assert run(["bench", "languages", str(tmp_path / "away")]) == 2
     assert "there is no folder" in capsys.readouterr().err
