@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 from random import Random
 
 from livetrans.clock import ManualClock
 from livetrans.config import BetweenSettings, MaskSettings, Settings, TranscriberSettings
-from livetrans.events import Event, Record, RunStarted, SourceProgress, Word
+from livetrans.events import Event, Record, RunStarted, SourceProgress, Transcript, Word
 from livetrans.metrics.monitor import Monitor
 from livetrans.run.listening import ListeningState, Stages, TrackStages, listen, sound_of
 from livetrans.run.translating import Translating
@@ -97,6 +97,19 @@ def run_of(turns: Sequence[Turn], seed: int = 0, settings: Settings = SETTINGS) 
         translating.translate(transcript, settings, found.append)
         yield from ((track._heard, event) for event in found if not isinstance(event, SourceProgress))
         found.clear()
+
+
+def transcripts_of(
+    words: Sequence[Word], odds: Callable[[Sequence[int], bool], Mapping[str, float]]
+) -> list[Transcript]:
+    """Return the transcripts of words of which each pass tells these probabilities of languages."""
+    recogniser, pair = ScriptedRecogniser(words), SpokenPair(PAIR)
+    recogniser.odds = odds
+    own = recogniser.between(pair)
+    transcriber = Transcriber(own, TranscriberSettings(adaptive=False), ManualClock(), pair=pair)
+    source = Played(speak(words, words[-1].end + 2.0))
+    track = TrackStages(source, Stages(SilenceGate(), transcriber, own), lambda event: None)  # type: ignore[arg-type]
+    return list(listen(sound_of(source, track), [track], ListeningState(ManualClock())))  # type: ignore[arg-type]
 
 
 def one_way(source: str) -> Settings:

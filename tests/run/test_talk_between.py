@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livetrans.events import Caption, Event, Record, Transcript
 from livetrans.session.recorded import Unfinished
 from livetrans.speech.between import LATEST
 
 from .scripted_run import PAUSE
-from .talk_between import COUGH, PAIR, one_way, run_of, screen_units, spoken, twenty_turns
+from .talk_between import COUGH, PAIR, one_way, run_of, screen_units, spoken, transcripts_of, twenty_turns
 
 
 @cache
@@ -86,3 +90,17 @@ def test_what_a_kill_leaves_keeps_its_directions(share: float) -> None:
     assert begin is not None and max(finals) <= begin <= max(finals) + 0.2
     # All sound is one track's: what comes again is not translated twice.
     assert not any(one.text for one in unfinished.transcripts({None: begin}) if not last[one.segment_id].final)
+
+
+@pytest.mark.long
+@given(st.integers(0, 10**6), st.floats(0.5, 0.9))
+def test_no_word_is_lost_or_said_twice_whatever_the_passes_say(seed: int, share: float) -> None:
+    chance = Random(seed)
+    words, _ = spoken(twenty_turns(seed)[:4])
+
+    def odds(numbers: Sequence[int], final: bool) -> Mapping[str, float]:
+        return {"en": chance.random() * share, "de": chance.random() * share, "fr": chance.random()}
+
+    finals = [one for one in transcripts_of(words, odds) if one.final]
+    assert " ".join(one.text for one in finals).split() == [word.text for word in words]
+    assert all(one.language for one in finals if one.text)
