@@ -173,11 +173,14 @@ def _pass_began(opened: Sequence[Stages]) -> float | None:
     return next((began for stages in opened if (began := stages.transcriber.pass_began) is not None), None)
 
 
-def _on_battery() -> bool:
+def on_battery() -> bool:
+    """Return whether the machine is known to run on its battery."""
     import psutil  # type: ignore[import-untyped]
 
-    read = getattr(psutil, "sensors_battery", None)  # Some systems have none.
-    battery = read() if read else None
+    try:
+        battery = psutil.sensors_battery()
+    except Exception:  # It has none on some systems, and raises errors of many kinds for folders that it does not know.
+        return False
     return battery is not None and battery.power_plugged is False
 
 
@@ -196,7 +199,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
 
     transcribing = settings.transcriber
     detects = settings.between is not None or AUTO in settings.sources  # by several passes that agree
-    if transcribing.step is None and transcribing.adaptive and (detects or _on_battery()):
+    if transcribing.step is None and transcribing.adaptive and (detects or on_battery()):
         transcribing = replace(transcribing, step=LONGEST_STEP)
     shared, ids = _recogniser_of(settings, publish), count() if ids is None else ids
     reload = reloading_once("recogniser", [shared], publish)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
 from livetrans.run.listening import ListeningState, Stages, TrackStages, listen
 from livetrans.run.listening import sound_of as heard_from
+from livetrans.run.opening import on_battery
 from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
@@ -75,3 +78,15 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
     finals = [transcript.text for transcript in transcripts if transcript.final]
     assert finals == ["nothing is lost."]
     assert [final for _, _, final in recogniser.passes] == [False, False, True]
+
+
+@pytest.mark.parametrize(("error", "plugged", "is_on"), [(None, False, True), (None, None, False), (OSError, 0, False)])
+def test_a_battery_that_cannot_be_read_is_none(
+    error: type[Exception] | None, plugged: bool | None, is_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """psutil raises where a system has no folder of power supplies, as in some containers."""
+    read = Mock(side_effect=error, return_value=SimpleNamespace(power_plugged=plugged))
+    monkeypatch.setattr("psutil.sensors_battery", read, raising=False)
+    assert on_battery() is is_on
+    monkeypatch.delattr("psutil.sensors_battery")
+    assert on_battery() is False
