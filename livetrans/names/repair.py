@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from operator import eq
@@ -17,6 +17,7 @@ from operator import eq
 from livetrans.config import Settings, Term
 from livetrans.events import Repair, Transcript
 from livetrans.languages import AUTO
+from livetrans.names.sounds import LANGUAGES, MOST_WORDS, Sounds
 from livetrans.text import UNSPACED, join_text
 
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
@@ -77,8 +78,8 @@ class Match:
 class Repairer:
     """Repairs texts of one spoken language."""
 
-    def __init__(self, terms: Iterable[Term], language: str | None = None) -> None:
-        """`language`: code of the spoken language; None where it is unknown."""
+    def __init__(self, terms: Sequence[Term], language: str | None = None, *, sounds: bool = False) -> None:
+        """`language`: code of the spoken language; None where it is unknown. `sounds`: repair what sounds alike too."""
         self._terms: dict[str, list[tuple[str, ...]]] = {}
         self._heard: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         own: set[tuple[str, ...]] = set()
@@ -93,6 +94,9 @@ class Repairer:
         for forms, term_text in spellings.items():
             if forms not in own:
                 self._heard.setdefault(forms[0], []).append((forms, term_text))
+        spelled = ((" ".join(forms), text) for forms, text in spellings.items())
+        named = ((term.text, term.text) for term in terms)
+        self._sounds = Sounds(chain(named, spelled), language) if sounds and language in LANGUAGES else None
         for found in self._heard.values():
             found.sort(key=lambda item: -len(item[0]))
 
@@ -140,6 +144,8 @@ class Repairer:
             beginning = chain(self._terms.get(token.form, ()), (one for one, _ in self._heard.get(token.form, ())))
             if undecided == known and any(_may_follow(tokens[place:], forms) for forms in beginning):
                 undecided = place
+            if undecided == known and self._sounds and self._sounds.may_begin([one.form for one in tokens[place:]]):
+                undecided = place
         matches: list[Match] = []
         place = 0
         while place < undecided:
@@ -156,6 +162,11 @@ class Repairer:
         for forms, term in chain(self._heard.get(token.form, ()), self._heard.get(token.owner, ())):
             if length := length_at(tokens, place, forms):
                 yield Match(place, place + length, term)
+        for last in range(min(place + MOST_WORDS, len(tokens)), place, -1) if self._sounds else ():
+            found = tokens[place:last]
+            words = (*(one.form for one in found[:-1]), found[-1].owner)
+            if self._sounds and all(one.follows for one in found[1:]) and (alike := self._sounds.found(words)):
+                yield Match(place, last, alike)
 
 
 def length_at(tokens: Sequence[Token], place: int, forms: Sequence[str], *, adjoining: bool = True) -> int:
@@ -237,5 +248,5 @@ class Repairs:
         is_unknown = settings.between or spoken.source_language == AUTO
         code = language or (None if is_unknown else spoken.source_language)
         if code not in self._of:
-            self._of[code] = Repairer(prompt.glossary, code)
+            self._of[code] = Repairer(prompt.glossary, code, sounds=prompt.repair == "names")
         return self._of[code]

@@ -99,6 +99,39 @@ def test_a_growing_text_is_a_prefix_of_the_final_up_to_the_words_that_are_held(
     assert repairer.repaired(whole).text == final.text, "a sentence that has ended is repaired like its final"
 
 
+spoken_words = st.sampled_from(
+    "we use cuborn eats with deal feen and Delphine's friend in post girs or Postgres, deal. feen now".split()
+)
+SOUNDING = tuple(map(Term, ("Kubernetes", "Delphine", "Postgres", "OpenRouter")))
+
+
+def test_what_sounds_like_a_term_is_repaired_and_a_common_word_is_not() -> None:
+    repairer = Repairer(SOUNDING, "en", sounds=True)
+    heard = "Deal feen's cuborn eats, post girs and an open routher; the open route and posters."
+    assert repairer.repair(heard)[0] == (
+        "Delphine's Kubernetes, Postgres and an OpenRouter; the open route and posters."
+    )
+    assert repairer.repair("deal. Feen and post-haste girls")[1] == ()
+    for language in (None, "de"):
+        assert Repairer(SOUNDING, language, sounds=True).repair(heard)[1] == (), "there is no rule for the language"
+
+
+@given(st.lists(spoken_words, min_size=1, max_size=9), st.data())
+def test_sounding_alike_keeps_what_was_committed_and_a_second_repair_changes_nothing(
+    spoken: list[str], data: st.DataObject
+) -> None:
+    repairer = Repairer(SOUNDING, "en", sounds=True)
+    final = repairer.repaired(update(" ".join(spoken), final=True)).text
+    assert repairer.repair(final)[1] == ()
+    assert Repairer(SOUNDING[::-1], "en", sounds=True).repair(" ".join(spoken))[0] == final
+    agreed, committed = 0, ""
+    for count in range(1, len(spoken) + 1):
+        agreed = data.draw(st.integers(agreed, count))
+        grown = repairer.repaired(update(" ".join(spoken[:agreed]), " ".join(spoken[agreed:count])))
+        assert grown.committed.startswith(committed) and final.startswith(grown.committed)
+        committed = grown.committed
+
+
 @given(texts, texts)
 def test_an_update_keeps_its_times_and_its_parts_join_to_its_text(left: str, right: str) -> None:
     before = replace(update(left, right), start=0.5, end=2.5)
