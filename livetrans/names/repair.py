@@ -105,7 +105,7 @@ class Repairer:
     ) -> tuple[str, tuple[Repair, ...]]:
         """Return the repaired text, and what was repaired in it; `kept`: earlier repairs of the text, which stay."""
         tokens = tokens_of(text)
-        matches, _ = self._matches(tokens, kept, len(tokens) - growing)
+        matches, _ = self._matches(tokens, kept, len(tokens) - growing, grows=growing)
         repaired, repairs, _ = _written(text, tokens, matches, kept)
         return repaired, repairs
 
@@ -114,11 +114,11 @@ class Repairer:
         text, grows = transcript.text, not (transcript.final or transcript.ended)
         tokens = tokens_of(text)
         count = sum(token.end <= len(transcript.committed) for token in tokens)
-        matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count))
+        matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count), grows=grows)
         repaired, repairs, moved = _written(text, tokens, matches, transcript.repairs)
         if transcript.final:
             return replace(transcript, committed=repaired, repairs=repairs)
-        settled = self._matches(tokens, transcript.repairs, count)[1]
+        settled = self._matches(tokens, transcript.repairs, count, grows=True)[1]
         settled = min([settled, *(match.first for match in matches if match.last > settled)])
         if not repairs and settled == count:
             return transcript
@@ -126,10 +126,12 @@ class Repairer:
         committed, partial = _divided(repaired, moved(border))
         return replace(transcript, committed=committed, partial=partial, repairs=repairs)
 
-    def _matches(self, tokens: Sequence[Token], kept: Sequence[Repair], known: int) -> tuple[list[Match], int]:
+    def _matches(
+        self, tokens: Sequence[Token], kept: Sequence[Repair], known: int, *, grows: bool
+    ) -> tuple[list[Match], int]:
         """Return what is repaired, and from which token on nothing is, as later words could decide.
 
-        `known`: how many of the tokens will not change.
+        `known`: how many of the tokens will not change; `grows`: whether others follow them.
         """
         tokens = tokens[:known]
         protected = {
@@ -142,9 +144,14 @@ class Repairer:
             for forms in (*self._terms.get(token.form, ()), *self._terms.get(token.owner, ())):
                 protected.update(range(place, place + length_at(tokens, place, forms, adjoining=False)))
             beginning = chain(self._terms.get(token.form, ()), (one for one, _ in self._heard.get(token.form, ())))
-            if undecided == known and any(_may_follow(tokens[place:], forms) for forms in beginning):
+            if grows and undecided == known and any(_may_follow(tokens[place:], forms) for forms in beginning):
                 undecided = place
-            if undecided == known and self._sounds and self._sounds.may_begin([one.form for one in tokens[place:]]):
+            if (
+                grows
+                and undecided == known
+                and self._sounds
+                and self._sounds.may_begin([one.form for one in tokens[place:]])
+            ):
                 undecided = place
         matches: list[Match] = []
         place = 0

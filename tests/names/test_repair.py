@@ -46,6 +46,7 @@ def update(committed: str, partial: str = "", *, final: bool = False) -> Transcr
         ("open. Router, reopen router, open routers", "open. Router, reopen router, open routers"),
         ("Schiffon", "Schiffon"),
         ("在心橋站", "在新橋站"),
+        ("the last is open router", "the last is OpenRouter"),
     ],
 )
 def test_whole_words_are_repaired_the_longest_first(heard: str, written: str) -> None:
