@@ -12,10 +12,10 @@ Two kinds of time, never mixed:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from livetrans.config import Settings
+from livetrans.config import Settings, Term
 from livetrans.languages import LANGUAGES
 from livetrans.text import join_text, reads_right_to_left
 
@@ -125,6 +125,12 @@ class DecodingStats:
     draft_seconds: float = 0.0
     """All passes of the draft model."""
 
+    def __add__(self, other: DecodingStats) -> DecodingStats:
+        """Return this output's counts with the passes and seconds of another decoding of the same update."""
+        costs = ("evaluated_tokens", "forward_passes", "decoding_steps", "prompt_seconds", "verification_seconds",
+                 "decoding_seconds", "draft_seconds")  # fmt: skip
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in costs})
+
     @property
     def generation_seconds(self) -> float:
         """All but the passes over prompt tokens alone."""
@@ -232,6 +238,10 @@ class _UpdateResult:
         return self.transcript.text
 
     @property
+    def repairs(self) -> tuple[Repair, ...]:
+        return self.transcript.repairs
+
+    @property
     def committed_source(self) -> str:
         """The leading part of the source that will not change."""
         return self.transcript.committed
@@ -263,6 +273,10 @@ class Translation(_UpdateResult):
     """Which of `tokens` came from a draft, in order."""
     terms: tuple[str, ...] = ()
     """The glossary's terms in the prompt."""
+    wanted_terms: int = 0
+    """Of a final: the terms in its source that the glossary has a translation for."""
+    kept_terms: int = 0
+    """Those of them that the text has as the glossary wants them."""
     hidden_tokens: int = 0
     """Number of last tokens that the caption hides: those of mask-k, or the one before which decoding stopped early."""
 
@@ -422,6 +436,25 @@ class RunEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class GlossaryRead:
+    """The glossary's file was changed, and read again: its terms hold from the next update on."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NameCorrected:
+    """The reader corrected a name: it holds from the next update on, and in every caption of this run that has it."""
+
+    heard: str
+    """What the recogniser wrote."""
+    shown: str
+    """What stood in the source: the same, unless that was repaired to another term."""
+    written: str
+    """The name."""
+
+
+@dataclass(frozen=True, slots=True)
 class SettingChanged:
     """A key on the screen changed a setting. Later figures belong to the new value."""
 
@@ -447,6 +480,8 @@ Event = (
     | Coalesced
     | Translation
     | Caption
+    | GlossaryRead
+    | NameCorrected
     | SettingChanged
     | BackPressure
     | Notice

@@ -10,7 +10,7 @@ that are written without spaces.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import regex
 
@@ -101,19 +101,33 @@ class ScreenErasure:
         self.erased_units = 0
         self.changes = 0
         """Captions that took something back."""
+        self.corrections = 0
+        """Captions that the reader corrected: what they asked for is not erased."""
         self._segments: dict[int, list[str]] = {}
+        self._texts: dict[int, str] = {}
         self._settled_units = 0
 
     def add(self, caption: Caption) -> None:
         """Take the segment's newest caption."""
         before = self._tail(caption.segment_id)
+        self._texts[caption.segment_id] = caption.text
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
         erased = erasure(before, after)
         self.erased_units += erased
         self.changes += erased > 0
         if len(self._segments) > OPEN_SEGMENTS:
-            self._settled_units += len(self._segments.pop(min(self._segments)))
+            oldest = min(self._segments)
+            self._settled_units += len(self._segments.pop(oldest))
+            del self._texts[oldest]
+
+    def correct(self, respell: Callable[[str], str]) -> None:
+        """Take a correction that the reader asked for; `respell` returns a caption's text with it."""
+        for segment, text in self._texts.items():
+            right = respell(text)
+            if right != text:
+                self.corrections += 1
+                self._texts[segment], self._segments[segment] = right, screen_units(right)
 
     @property
     def units(self) -> int:
@@ -302,6 +316,8 @@ class CaptionMeasures:
         self.captions = 0
         self.hidden_tokens = 0
         """Output tokens that were not shown, over all captions."""
+        self.terms_kept = self.terms_wanted = 0
+        """Terms in the sources of finals: those that the final has as the glossary wants them, and all."""
         self.delay: float | None = None
         """Seconds from the end of the newest caption's last word to that caption; None where it has no time."""
         self.output_erasure = NormalizedErasure()
@@ -321,6 +337,8 @@ class CaptionMeasures:
         self.output_erasure.add(translation.segment_id, translation.tokens, final=translation.final)
         self.decoding.add(translation.stats)
         self.estimated_speedup.add(translation)
+        self.terms_kept += translation.kept_terms
+        self.terms_wanted += translation.wanted_terms
 
     def add_caption(self, caption: Caption, at: float) -> None:
         """Add a caption that was shown at time `at`, in seconds of the clock that `captured_at` has."""

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from livetrans.config import Settings, after_key
+from livetrans.config import Settings, Term, after_key
 from livetrans.events import (
     BackPressure,
     Caption,
     Coalesced,
     Comparison,
     Gap,
+    NameCorrected,
     Record,
     RunEnded,
     RunStarted,
@@ -26,6 +27,7 @@ from livetrans.events import (
 )
 from livetrans.installation import started_processes
 from livetrans.metrics.captions import CaptionMeasures
+from livetrans.names.repair import Repairer
 
 
 def _figure(compute: Callable[[CaptionMeasures], object], default: object = None) -> Any:
@@ -63,6 +65,10 @@ class Snapshot:
     ne_compared: float | None = _figure(lambda measures: measures.speedup.ne_screen)
     ne_retranslation: float | None = _figure(lambda measures: measures.speedup.ne_screen_retranslation)
     """Normalized erasure of the screen over the compared updates: of this run, and by re-translation under its mask."""
+    corrections: int = _figure(lambda measures: measures.screen.corrections, 0)
+    """Captions in which the reader corrected a name; NE leaves them out."""
+    terms_kept: tuple[int, int] = _figure(lambda measures: (measures.terms_kept, measures.terms_wanted), (0, 0))
+    """Terms of the glossary that finals have as the file wants them, and those in their sources."""
     changes_per_minute: float | None = None
     """Captions that took something back, per minute of sound without pauses."""
     hidden_tokens: float | None = _figure(lambda measures: measures.hidden_per_caption)
@@ -195,6 +201,10 @@ class Monitor:
                 self.measures(comparison.language).speedup.add(comparison)
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
+            case NameCorrected(shown=shown, written=written):
+                repairer = Repairer((Term(written, "", ((shown, ""),)),))
+                for measures in self._measures.values():
+                    measures.screen.correct(lambda text: repairer.repair(text)[0])
             case SourceProgress() as progress:
                 self._progress[progress.track] = progress
                 tracks = self._progress.values()

@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from operator import eq
 
 from livetrans.config import Settings, Term
-from livetrans.events import Repair, Transcript
+from livetrans.events import Caption, NameCorrected, Repair, Transcript
 from livetrans.languages import AUTO
 from livetrans.names.sounds import LANGUAGES, MOST_WORDS, Sounds
 from livetrans.text import UNSPACED, join_text
@@ -223,6 +223,49 @@ def _divided(text: str, border: int) -> tuple[str, str]:
             return committed, partial
         border -= 1
     return "", text
+
+
+def with_correction(terms: tuple[Term, ...], name: NameCorrected) -> tuple[Term, ...]:
+    """Return the terms, of which the right one was heard as the reader says, and no other."""
+    heard = (name.heard.casefold(), "")
+    others = [replace(term, heard=tuple(one for one in term.heard if one[0].casefold() != heard[0])) for term in terms]
+    place = next((place for place, term in enumerate(others) if term.text.casefold() == name.written.casefold()), None)
+    if place is None:
+        others.append(Term(name.written, name.written))
+        place = -1
+    if heard[0] != name.written.casefold():
+        others[place] = replace(others[place], heard=(*others[place].heard, heard))
+    return tuple(others)
+
+
+def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
+    """Return a caption with the name that the reader corrected, in its source and where its text has the same word.
+
+    None if the source has not what was corrected.
+    """
+    transcript = caption.transcript
+    repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
+    if name.shown == name.heard:
+        final = repairer.repaired(replace(transcript, committed=transcript.text, partial="", final=True))
+        if len(final.repairs) == len(transcript.repairs):
+            return None
+    else:
+        text = transcript.text
+        repairs: list[Repair] = []
+        for repair in reversed(transcript.repairs):
+            is_it = (repair.heard.casefold(), text[repair.begin : repair.end]) == (name.heard.casefold(), name.shown)
+            if is_it:
+                text = text[: repair.begin] + name.written + text[repair.end :]
+                longer = len(name.written) - len(name.shown)
+                repairs = [replace(one, begin=one.begin + longer, end=one.end + longer) for one in repairs]
+                repair = replace(repair, end=repair.end + longer)
+            repairs.insert(0, repair)
+        if text == transcript.text:
+            return None
+        final = replace(transcript, committed=text, repairs=tuple(repairs))
+    transcript = replace(transcript, committed=final.text, repairs=final.repairs)
+    text = final.text if caption.untranslated else repairer.repair(caption.text)[0]
+    return replace(caption, transcript=transcript, text=text, accepted=())
 
 
 class Repairs:

@@ -104,6 +104,8 @@ class Listening:
     expect_language: Callable[[str | None], None] = lambda language: None
     """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
     origin: Origin | None = None
+    expect_words: Callable[[tuple[str, ...]], None] = lambda words: None
+    """Expect these terms from the next pass on, from any thread."""
     respell: Callable[[Respell], None] = lambda respell: None
     """Set how the names in the recogniser's prompt are repaired, before the first transcript is taken."""
     force: Callable[[], str | None] = lambda: None

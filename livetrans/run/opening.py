@@ -153,9 +153,10 @@ def _listening(
             source.close()
         state.close()
 
-    expect, pair = opened[0].recogniser.expect_language, opened[0].pair
+    shared, pair = opened[0].recogniser, opened[0].pair
+    expected = shared.expect_language, origin, shared.expect_words
     force = pair.force if pair else lambda: None
-    return Listening(transcripts, pause, close, state, expect, origin, partial(respell_in, opened), force)
+    return Listening(transcripts, pause, close, state, *expected, partial(respell_in, opened), force)
 
 
 def respell_in(opened: Sequence[Stages], respell: Respell) -> None:
@@ -245,8 +246,8 @@ def _recogniser_of(settings: Settings, publish: Publish) -> Recogniser:
     wanted = settings.recogniser.hot_words
     if wanted and len(recogniser.hot_words) < len(wanted):
         expected = len(recogniser.hot_words)
-        some = f"only the first {expected} terms" if expected else "no hot words"
-        publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
+        some = f"{expected} hot words at a time, those used last," if expected else "no hot words"
+        publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)} terms."))
     return recogniser
 
 

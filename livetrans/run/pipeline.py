@@ -20,8 +20,9 @@ from dataclasses import replace
 
 from livetrans.clock import STANDSTILL_SECONDS
 from livetrans.config import Settings, after_key
-from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
+from livetrans.events import BackPressure, Event, Gap, NameCorrected, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
+from livetrans.names.repair import with_correction
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.runner import Run
@@ -83,6 +84,13 @@ class Pipeline(Run):
             language = self._listening.force() if self._listening else None
             self.publish(SettingChanged("forced", language or ""))
         return language
+
+    def correct(self, name: NameCorrected) -> None:
+        """Write a name as the reader says: in each update from now on, and in the captions so far."""
+        with self._change:
+            self._corrected.append(name)
+            self._take_terms(with_correction(self.settings.prompt.glossary, name))
+            self.publish(name)
 
     def readers(self, languages: Iterable[str]) -> None:
         """Set the languages that are read besides the one that is shown; from any thread, whenever that changes.
@@ -222,6 +230,7 @@ class Pipeline(Run):
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
             self._look_for_hangs(now, listener, woke_at)
+            self._read_glossary()
 
     def _sound_behind(self) -> float:
         listener = self._listening.listener if self._listening else None

@@ -12,11 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass
 
 from livetrans.clock import Clock
-from livetrans.config import Settings
-from livetrans.errors import SessionError, sentence
-from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.config import UNNAMED, Settings, Term, with_field
+from livetrans.errors import SessionError, UsageError, sentence
+from livetrans.events import (
+    Event,
+    GlossaryRead,
+    NameCorrected,
+    Notice,
+    RunEnded,
+    RunStarted,
+    SourceProgress,
+    Transcript,
+)
 from livetrans.metrics.monitor import Monitor
-from livetrans.names.repair import Repairs
+from livetrans.names.file import changed_at, read_terms
+from livetrans.names.repair import Repairs, with_correction
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
@@ -57,6 +67,8 @@ class Run(ABC):
         for sink in (self.monitor, *records, *sinks):
             self._publisher.add(sink)
         self._repaired = Repairs(lambda: self.settings)
+        self._corrected: list[NameCorrected] = []
+        self._glossary_changed: tuple[int, int] | None = None
         self._change = threading.Condition()
         self._listening: Listening | None = None
         self._is_started = False
@@ -117,6 +129,33 @@ class Run(ABC):
     @abstractmethod
     def _work(self) -> dict[str, Callable[[], None]]:
         """Return the function of each thread, by the thread's name; each calls `_loaded` once, when it has loaded."""
+
+    def _take_terms(self, terms: tuple[Term, ...]) -> None:
+        self.settings = with_field(self.settings, "prompt.glossary", terms)
+        if self._listening:
+            self._listening.expect_words(tuple(term.text for term in terms))
+
+    def _read_glossary(self) -> None:
+        """Read the file of the glossary if it was changed; at first for what is wrong with its lines."""
+        path = self.settings.prompt.glossary_file
+        changed = None if path == UNNAMED else changed_at(path)
+        if changed in (None, self._glossary_changed):
+            return
+        is_first, self._glossary_changed = self._glossary_changed is None, changed
+        try:
+            terms, faults = read_terms(path)
+        except UsageError as error:
+            self.publish(Notice("warning", f"{error}; the terms before are kept."))
+            return
+        for fault in faults:
+            self.publish(Notice("warning", f"{fault}."))
+        if is_first:
+            return
+        with self._change:
+            for name in self._corrected:
+                terms = with_correction(terms, name)
+            self._take_terms(terms)
+            self.publish(GlossaryRead(terms))
 
     @property
     def _is_abandoned(self) -> bool:
@@ -226,6 +265,7 @@ class PlainLoop(Run):
                 return
             self.publish(RunStarted(translating.signature, self.settings, listening.origin, time.time()))
             listening.respell(self._repaired.respelled)
+            self._read_glossary()
             for transcript in map(self._repaired, listening.transcripts):
                 self._take(transcript, translating)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from livetrans.config import Settings
 from livetrans.decoding import DraftModel
 from livetrans.decoding.stopping import LengthRatio
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import Caption, Notice, Transcript
+from livetrans.events import Caption, Notice, Transcript, Translation
 from livetrans.languages import AUTO, Language, parse_language, same_written_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
@@ -18,7 +19,7 @@ from livetrans.run.publisher import Publish
 from livetrans.run.speedup import ShownUpdate, SpeedupSampler
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.prompting import Prompts
+from livetrans.translation.prompting import Prompts, keeps
 from livetrans.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -76,14 +77,41 @@ class Lane:
                 self._show_as_heard(transcript, publish)
             return None
         translation = replace(translation, language=self.language, terms=prompts.terms)
+        is_repeated = False
         if transcript.final:
             self.ratio.learn(prompt, translation.stats)
+            translation, is_repeated = self._with_terms(translation, settings)
             if not translation.stats.truncated:
                 prompts.remember(transcript.text, translation.text)
         publish(translation)
         caption = presenter.present(translation)
         publish(caption)
-        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, ratio, caption)
+        return (
+            None if is_repeated else ShownUpdate(transcript, prompt, settings.decoding, settings.mask, ratio, caption)
+        )
+
+    def _with_terms(self, translation: Translation, settings: Settings) -> tuple[Translation, bool]:
+        """Return a final with its count of terms, and whether it was decoded again because it lacked one.
+
+        The second decoding has the missing terms alone beside the text. If it lacks them too, the first one stays.
+        """
+        assert self.stages
+        translator, prompts, _ = self.stages
+        transcript = translation.transcript
+        wanted = prompts.wanted(transcript.text)
+        missing = tuple(pair for pair in wanted if not keeps(translation.text, pair[1]))
+        kept, beside = len(wanted) - len(missing), prompts.beside(missing) if missing else None
+        if beside:
+            with suppress(ContextError):
+                again = translator.translate(
+                    transcript, beside, replace(settings.decoding, final="fresh"), settings.mask
+                )
+                kept_again = sum(keeps(again.text, one) for _, one in wanted)
+                best = again if kept_again > kept and not again.stats.truncated else translation
+                translation = replace(best, stats=translation.stats + again.stats, language=self.language)
+                kept = max(kept, kept_again) if best is again else kept
+        counted = replace(translation, terms=prompts.terms, wanted_terms=len(wanted), kept_terms=kept)
+        return counted, beside is not None
 
     def _show_as_heard(self, transcript: Transcript, publish: Publish) -> None:
         if transcript.final and self.stages:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from livetrans.config import Settings, after_key
-from livetrans.events import Caption, Gap, Record, RunEnded, RunStarted, SettingChanged
+from livetrans.events import Caption, Gap, NameCorrected, Record, RunEnded, RunStarted, SettingChanged
+from livetrans.names.repair import corrected
 from livetrans.session.codec import dump, encode
 from livetrans.text import visible
 
@@ -62,6 +63,8 @@ class _SharedLine:
     final: bool
     is_empty: bool
     frame: bytes
+    caption: Caption | None = None
+    """What the line shows; None for a gap."""
 
     def is_for(self, wanted: StreamQuery) -> bool:
         return wanted.takes(self.language) and (self.final or not wanted.finals)
@@ -90,6 +93,11 @@ class SharedLines:
         match record.event:
             case Caption() as caption:
                 self._put_caption(caption, record.at)
+            case NameCorrected() as name:
+                captions = [line.caption for line in self._lines.values() if line.caption and line.final]
+                for right in (corrected(caption, name) for caption in captions):
+                    if right:
+                        self._put_caption(right, record.at, is_correction=True)
             case Gap(start=start, end=end, reason=reason, track=track):
                 values = {"at": record.at, "start": start, "end": end, "reason": reason, "track": track}
                 self._put("gap", (-1 - self._count, None), values)
@@ -169,11 +177,11 @@ class SharedLines:
                 left -= 1
         return 0
 
-    def _put_caption(self, caption: Caption, at: float) -> None:
+    def _put_caption(self, caption: Caption, at: float, *, is_correction: bool = False) -> None:
         key = (caption.segment_id, caption.language)
         before = self._lines.get(key)
         text = visible(caption.text).strip()
-        if (before is None and not text) or (before is not None and before.final):
+        if (before is None and not text) or (before is not None and before.final and not is_correction):
             return
         source, committed = visible(caption.source).strip(), visible(caption.committed_source).strip()
         values = {
@@ -189,12 +197,15 @@ class SharedLines:
             "untranslated": caption.untranslated,
             "source": source,
             "committed_source": committed if source.startswith(committed) else "",
+            "repaired": [caption.source[repair.begin : repair.end] for repair in caption.repairs],
             "start": caption.start,
             "end": caption.end,
         }
-        self._put("caption", key, values)
+        self._put("caption", key, values, caption)
 
-    def _put(self, event: str, key: tuple[int, str | None], values: dict[str, Any]) -> None:
+    def _put(
+        self, event: str, key: tuple[int, str | None], values: dict[str, Any], caption: Caption | None = None
+    ) -> None:
         """Keep the newest state of the line of a segment and language. Each gap has a line of its own."""
         before = self._lines.get(key)
         number = before.number if before else self._count
@@ -203,7 +214,7 @@ class SharedLines:
         final, is_empty = values.get("final", True), not values.get("text", True)
         # As on the screen, readers of any language see what is said into the microphone in a meeting.
         is_for_all = self._settings is not None and self._settings.is_microphone(values.get("track"))
-        line = _SharedLine(number, version, None if is_for_all else key[1], final, is_empty, frame)
+        line = _SharedLine(number, version, None if is_for_all else key[1], final, is_empty, frame, caption)
         with self._guard:
             self._version = version
             self._count += before is None

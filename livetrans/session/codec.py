@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Event, Notice, Record, RunStarted, Transcript, Translation
+from livetrans.events import Caption, Event, Notice, Record, Repair, RunStarted, Transcript, Translation
 from livetrans.text import UNSEEN
 
 VERSION = 2
@@ -28,7 +28,18 @@ EVENTS: dict[str, type[Event]] = {
 """The kinds of events by their names in the lines, such as `run_started`."""
 OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
     Translation: ("segment_id", "revision", "final", "track", "source"),
-    Caption: ("segment_id", "revision", "final", "track", "source", "committed_source", "start", "end", "captured_at"),
+    Caption: (
+        "segment_id",
+        "revision",
+        "final",
+        "track",
+        "source",
+        "committed_source",
+        "start",
+        "end",
+        "captured_at",
+        "repairs",
+    ),
 }
 """Fields of their transcript in the lines of translations and captions, so that each line can be read alone."""
 _NAMES = {event: name for name, event in EVENTS.items()}
@@ -83,7 +94,7 @@ def to_dict(record: Record) -> dict[str, Any]:
     values: dict[str, Any] = {"event": _NAMES[type(event)], "at": record.at}
     if isinstance(event, RunStarted):
         values["version"] = VERSION
-    values |= {name: getattr(event, name) for name in OF_TRANSCRIPT.get(type(event), ())}
+    values |= {name: msgspec.to_builtins(getattr(event, name)) for name in OF_TRANSCRIPT.get(type(event), ())}
     values |= msgspec.to_builtins(event, enc_hook=_name_of)
     values.pop("transcript", None)
     if isinstance(event, RunStarted):
@@ -248,6 +259,7 @@ class _OfTranscript(msgspec.Struct):
     start: float = 0.0
     end: float = 0.0
     captured_at: float | None = None
+    repairs: tuple[Repair, ...] = ()
 
 
 def _transcript_of(values: Mapping[str, Any]) -> Transcript:
@@ -256,5 +268,14 @@ def _transcript_of(values: Mapping[str, Any]) -> Transcript:
     rest = of.source[len(committed) :]
     partial = rest.removeprefix(" ") if committed else rest
     return Transcript(
-        of.segment_id, of.revision, committed, partial, of.final, of.start, of.end, of.captured_at, track=of.track
+        of.segment_id,
+        of.revision,
+        committed,
+        partial,
+        of.final,
+        of.start,
+        of.end,
+        of.captured_at,
+        track=of.track,
+        repairs=of.repairs,
     )

@@ -11,7 +11,8 @@ from typing import Literal
 
 from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Gap, Notice, Record, RunStarted
+from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, RunStarted
+from livetrans.names.repair import corrected
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 from livetrans.text import one_line, track_label
@@ -65,6 +66,10 @@ class LastCaptions:
                 else:
                     self._last[key] = Spoken(caption)
                     self._updates.setdefault(key, []).append((caption.source, caption.end))
+            case NameCorrected() as name:
+                for key, item in self._last.items():
+                    if right := corrected(item.caption, name):
+                        self._last[key] = Spoken(right, item.heard)
             case Gap() as gap:
                 self._gaps.append(Spoken(gap.caption()))
             case _:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from livetrans.clock import Clock, Pace
-from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key
+from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key, with_field
 from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
+    GlossaryRead,
+    NameCorrected,
     Notice,
     Origin,
     Record,
@@ -21,6 +23,7 @@ from livetrans.events import (
     SourceProgress,
     Transcript,
 )
+from livetrans.names.repair import with_correction
 from livetrans.session.codec import event_error, events_file, from_dict, read_lines, read_records
 
 _END = 1.0
@@ -188,6 +191,11 @@ class Unfinished:
                 self.shown_in.setdefault(segment, set()).add(language)
             case SettingChanged(name=name, value=value) if self._runs == 1:
                 self.settings = after_key(self.settings, name, value)
+            case GlossaryRead(terms=terms):
+                self.settings = with_field(self.settings, "prompt.glossary", terms)
+            case NameCorrected() as name:
+                terms = with_correction(self.settings.prompt.glossary, name)
+                self.settings = with_field(self.settings, "prompt.glossary", terms)
             case SourceProgress(heard=heard, total=total, track=track):
                 self.total = self.total or total
                 self._heard[track] = max(heard, self._heard.get(track, 0.0))

@@ -34,7 +34,10 @@ class Recogniser(Protocol):
 
     @property
     def hot_words(self) -> tuple[str, ...]:
-        """The hot words of the settings that it uses; none if its model takes none."""
+        """The words that it is told to expect in the next pass; none if its model takes none."""
+
+    def expect_words(self, words: tuple[str, ...]) -> None:
+        """Expect these terms from the next pass on, as hot words as far as they fit; from any thread."""
 
     def expect_language(self, language: str | None) -> None:
         """Expect a language, by its code, from the next pass on; None detects it. From any thread.

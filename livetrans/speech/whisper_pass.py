@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -82,7 +82,7 @@ class WhisperPasses(ABC):
         self._beam_size = settings.beam_size or self.traits.beam_size
         self._window = settings.window or ("full" if self.traits.rest is None else "always")
         self._tokenizer = tokenizer
-        self.hot_words = self._fitting(settings.hot_words)
+        self._hot = HotWords(settings.hot_words)
 
     @property
     def language(self) -> str | None:
@@ -115,13 +115,16 @@ class WhisperPasses(ABC):
             self._reports = True
             self._spoken = SpokenLanguage(language)  # Another one, because a pass may be using the old one.
 
-    def _fitting(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the first of the words that leave room for the other text of the prompt and for the output."""
+    @property
+    def hot_words(self) -> tuple[str, ...]:
+        """Those used last that leave room for the other text of the prompt and for the output."""
         if not self.traits.takes_prompt:
             return ()
         encode = self._tokenizer(self.language or "en").encode
-        lengths = accumulate(len(encode(f" {word},")) for word in words)
-        return tuple(word for word, length in zip(words, lengths, strict=True) if length <= HOT_WORD_TOKENS)
+        return self._hot.fitting(lambda word: len(encode(f" {word},")), HOT_WORD_TOKENS)
+
+    def expect_words(self, words: tuple[str, ...]) -> None:
+        self._hot.replace(words)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the buffer once, without a retry at a higher temperature: the next pass corrects a bad partial.
@@ -156,7 +159,7 @@ class WhisperPasses(ABC):
         language = max(found_in, key=lambda one: found_in[one][1])
         if pair and len(found_in) > 1:
             pair.settle(language)
-        tokenizer, (tokens, _) = self._tokenizer(language), found_in[language]
+        tokenizer, (tokens, likelihood) = self._tokenizer(language), found_in[language]
         segments = split_at_timestamps(tokens, tokenizer.eot, tokenizer.timestamp_begin, length)
         if not segments:
             return Hypothesis(())
@@ -171,6 +174,10 @@ class WhisperPasses(ABC):
             for word in found
             if word["word"].strip()
         )
+        text = " ".join(word.text for word in words)
+        if likelihood <= self.traits.unlikely and self._hot.is_all_of(text):
+            return Hypothesis(())  # In silence, Whisper writes what its prompt expects.
+        self._hot.use(f"{prompt} {text}")
         ends = tuple(min(float(segment["end"]), length) for segment in segments)
         return Hypothesis(words, ends, spoken.code if self._reports and words else None)
 
@@ -213,6 +220,41 @@ class WhisperPasses(ABC):
     @abstractmethod
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
         """Put `words` with their times into the segments, as faster-whisper's `add_word_timestamps` does."""
+
+
+class HotWords:
+    """The terms of a run, those used last first; recognisers of one model share them."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self._words = words
+
+    def replace(self, words: tuple[str, ...]) -> None:
+        """Take other words, from any thread; those that stay keep their places."""
+        kept = tuple(word for word in self._words if word in words)
+        self._words = (*(word for word in words if word not in kept), *kept)
+
+    def use(self, text: str) -> None:
+        """Put the words that are in a text before the others."""
+        spoken = text.casefold()
+        used = {word for word in self._words if word.casefold() in spoken}
+        if used:
+            self._words = (
+                *(word for word in self._words if word in used),
+                *(one for one in self._words if one not in used),
+            )
+
+    def fitting(self, tokens: Callable[[str], int], most: int) -> tuple[str, ...]:
+        """Return the first words that take at most so many tokens together."""
+        words = self._words
+        lengths = takewhile(lambda length: length <= most, accumulate(map(tokens, words)))
+        return tuple(word for word, _ in zip(words, lengths, strict=False))
+
+    def is_all_of(self, text: str) -> bool:
+        """Return whether a text consists of these words alone."""
+        rest = text.casefold()
+        for word in sorted(self._words, key=len, reverse=True):
+            rest = rest.replace(word.casefold(), "")
+        return bool(self._words) and bool(text) and not any(map(str.isalnum, rest))
 
 
 def usual_threads(weights: Path, otherwise: int, system: str = sys.platform) -> int:

@@ -82,6 +82,12 @@ class Prompts:
         """Return the terms in a text, with what captions should have for them."""
         return self._glossary.occurring(text)
 
+    def beside(self, terms: Pairs) -> Prompt | None:
+        """Return a prompt with these terms and nothing else beside the text; None if the model takes no terms."""
+        if not self._takes_terms:
+            return None
+        return build_prompt(self._model, self._name, self._source, self._target, (), terms)
+
     def choose(self, transcript: Transcript, terms: tuple[Term, ...] | None = None) -> Prompt:
         """Return the prompt of an update, by the terms that hold now; report each term once in a segment."""
         if terms is not None and terms is not self._expected:

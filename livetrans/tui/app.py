@@ -8,12 +8,12 @@ from pathlib import Path
 
 from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Footer, Input
 
 from livetrans.config import PANELS
-from livetrans.events import Caption, Gap, Notice, RunEnded, RunStarted, Transcript
+from livetrans.events import Caption, Gap, NameCorrected, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
@@ -22,6 +22,7 @@ from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
+from livetrans.tui.names import NamesScreen, likely_names
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
 from livetrans.tui.status import Loading, MessageRow, Messages, MessagesSheet, Phase, TopBar
@@ -31,6 +32,8 @@ from livetrans.tui.wrapped import Sheet
 POLL_SECONDS = 0.25
 """Seconds between two looks at figures and signals. Nobody can read figures that change more often."""
 
+NAMES_FROM = 12
+"""Finished captions whose names the key lists."""
 HAS_ENDED = "the run has ended: this key changes nothing any more"
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Least width for each class of the style sheet. Below 76 columns a panel would leave captions no room."""
@@ -167,6 +170,10 @@ class LivetransApp(App[str]):
             case Caption() | Gap() | Transcript() as event:
                 await self._extend(self._boards.feed(event))
                 self._show_language(event)
+            case NameCorrected() as name:
+                self._boards.correct(name)
+                self._history.correct(name)
+                self._show_current()
             case Notice() as notice:
                 self._show_notice(notice)
             case RunStarted(origin=origin):
@@ -325,6 +332,29 @@ class LivetransApp(App[str]):
         self._history.focus()
         self._history.end_search()
         self._row.end_answer()
+
+    def action_names(self) -> None:
+        """Correct a name of the last captions."""
+        settings = self._pipeline.settings
+        if self._phase is Phase.ENDED or settings.prompt.repair == "none":
+            self._row.show_answer(HAS_ENDED if self._phase is Phase.ENDED else keys.NO_REPAIR)
+        elif not isinstance(self.screen, ModalScreen):
+            last = [*self._boards.history[-NAMES_FROM:], *self._boards.captions]
+            names = likely_names(
+                [caption.transcript for caption in last], settings.prompt.glossary, settings.source_language
+            )
+            keep = partial(keys.keep_name, settings.prompt.glossary_file)
+            self.push_screen(NamesScreen(names, self._correct, keep), self._say)
+
+    def _correct(self, name: NameCorrected) -> str | None:
+        if self._phase is Phase.ENDED:
+            return HAS_ENDED
+        self._pipeline.correct(name)
+        return None
+
+    def _say(self, answer: str | None) -> None:
+        if answer:
+            self._row.show_answer(answer)
 
     def action_panel(self) -> None:
         self._shown_panel = PANELS[(PANELS.index(self._shown_panel) + 1) % len(PANELS)]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.message import Message
 
 from livetrans.config import Settings
-from livetrans.events import Caption, Event, Gap, Notice, Record, RunEnded, RunStarted, Transcript
+from livetrans.events import Caption, Event, Gap, NameCorrected, Notice, Record, RunEnded, RunStarted, Transcript
+from livetrans.names.repair import corrected
 from livetrans.text import join_text
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ class Board:
         self.has_shown_text = True
         self._current[caption.segment_id] = caption
         return self._take_finals(keep_last=all(one.final for one in self._current.values()))
+
+    def correct(self, name: NameCorrected) -> None:
+        """Correct a name in the finished captions."""
+        for place, caption in enumerate(self.history):
+            self.history[place] = corrected(caption, name) or caption
+        for segment, caption in self._current.items():
+            if caption.final:
+                self._current[segment] = corrected(caption, name) or caption
 
     def end_before(self, start: float) -> list[Caption]:
         """Move current finals that began before `start` to the history, and return them."""
@@ -189,12 +198,17 @@ class Boards:
                     board.forget(event.segment_id)
         return place.feed(event)
 
+    def correct(self, name: NameCorrected) -> None:
+        """Correct a name in the finished captions of all boards."""
+        for board in (*self._of.values(), *self._microphone, *self._speakers.values()):
+            board.correct(name)
+
     def clear(self) -> None:
         for board in (*self._of.values(), *self._microphone, *self._speakers.values()):
             board.clear()
 
 
-DRAWN = (Caption, Transcript, Gap, Notice, RunStarted, RunEnded)
+DRAWN = (Caption, Transcript, Gap, NameCorrected, Notice, RunStarted, RunEnded)
 
 
 @dataclass(eq=False)

@@ -20,7 +20,8 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import Input
 
-from livetrans.events import DRAFT_MODEL, Caption, Span
+from livetrans.events import DRAFT_MODEL, Caption, NameCorrected, Span
+from livetrans.names.repair import corrected
 from livetrans.text import (
     join_text,
     reads_right_to_left,
@@ -210,6 +211,12 @@ class History(VerticalScroll):
         """Show other captions, the newest in view."""
         self.clear()
         await self.extend(captions[-HISTORY_CAPTIONS:])
+
+    def correct(self, name: NameCorrected) -> None:
+        for line in self._lines:
+            if right := corrected(line.caption, name):
+                line.caption = right
+                line.change()
 
     def find(self, text: str, before: FinishedCaption | None = None) -> FinishedCaption | None:
         """Scroll to the newest caption that contains the text, of those `before` another one; return it."""

@@ -14,10 +14,13 @@ from pathlib import Path
 
 from textual.binding import Binding, BindingType
 
-from livetrans.config import CALM, SETTINGS, Settings
+from livetrans.config import CALM, SETTINGS, UNNAMED, Settings
 from livetrans.decoding import conflict
-from livetrans.errors import LivetransError
+from livetrans.errors import LivetransError, UsageError
+from livetrans.events import NameCorrected
+from livetrans.installation import user_folder
 from livetrans.languages import AUTO, LANGUAGES
+from livetrans.names.file import add_spelling
 from livetrans.run.pipeline import Pipeline
 
 
@@ -56,6 +59,7 @@ def _stepping(keys: str, setting: str, step: float, word: str, title: str, meani
     return Command(keys, f"move({setting!r}, {step})", word, title, meaning, setting=setting, for_research=True)
 
 
+NO_REPAIR = "names are not repaired in this run; start it without --repair none"
 CLIPBOARD_SECONDS = 2.0
 """Time limit for a clipboard program, which usually answers at once."""
 BIAS_STEP = 0.05
@@ -87,6 +91,8 @@ COMMANDS = (
     Command("f", "spoken", "From language", "Next spoken language",
             "One of those that `--from en,auto` names or that were detected. With `--between`: the other one, until "
             "the next pause.", setting="from"),
+    Command("e", "names", "Names", "Correct a name",
+            "Lists what looks like a name in the last captions. The right one is written from then on."),
     Command("n", "messages", "Messages", "Read the messages", "All in full. Warnings leave the screen once read."),
     Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
     Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, those above what is in view too."),
@@ -206,6 +212,17 @@ def languages_of(settings: Settings, detected: str | None) -> str:
     return f"{theirs}, {settings.meeting.names[0]}: {mine.source_language}" + (
         "" if is_written else f" → {mine.target_language}"
     )
+
+
+def keep_name(glossary: Path, name: NameCorrected) -> str:
+    """Write a correction into the glossary's file, or into one of the user's own; return the answer."""
+    path = glossary if glossary != UNNAMED else user_folder("config") / "names.tsv"
+    try:
+        add_spelling(path, name.written, name.heard)
+    except (OSError, UsageError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        return f"{path} cannot be written ({reason}); the correction holds for this run"
+    return f"kept in {path}" + ("" if glossary != UNNAMED else f"; start with --glossary {path}")
 
 
 def name_of(code: str) -> str:

@@ -220,6 +220,16 @@ RESEARCH = (
             NE_SCREEN,
             NE_COMPARED,
             CHANGES,
+            Metric(
+                "terms kept",
+                lambda s: " of ".join(map(str, s.terms_kept)) if s.terms_kept[1] else DASH,
+                "Terms of the glossary that finals have as it wants them, of those in their sources.",
+            ),
+            Metric(
+                "corrected",
+                lambda s: str(s.corrections),
+                "Captions in which you corrected a name with e. NE leaves them out.",
+            ),
             Metric("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
         ),
     ),

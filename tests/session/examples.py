@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from livetrans.config import DecodingSettings, Settings
+from livetrans.config import DecodingSettings, Settings, Term
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -15,6 +15,8 @@ from livetrans.events import (
     DecodingStats,
     Event,
     Gap,
+    GlossaryRead,
+    NameCorrected,
     Notice,
     Origin,
     RecognitionStats,
@@ -60,6 +62,8 @@ EVENTS: tuple[Event, ...] = (
     Coalesced(0, 0),
     Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),), language="de"),
     Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1, language="de"),
+    GlossaryRead((Term("OpenRouter", "OpenRouter", (("open router", ""),)),)),
+    NameCorrected("shiv on", "shiv on", "Siobhan"),
     SettingChanged("mask-k", 2),
     BackPressure("finals only", 12.4),
     Comparison(0, 7, 0.412, 1.108, 1, 14, 19, 14),

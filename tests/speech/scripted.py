@@ -37,7 +37,7 @@ class ScriptedRecogniser:
     """
 
     maximum_length = 28.0
-    hot_words = ()
+    hot_words: tuple[str, ...] = ()
 
     def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:
         """`unstable`: seconds before the buffer's end in which words are misread, anew in each pass."""
@@ -53,6 +53,9 @@ class ScriptedRecogniser:
 
     def expect_language(self, language: str | None) -> None:
         self.language = language
+
+    def expect_words(self, words: tuple[str, ...]) -> None:
+        self.hot_words = words
 
     def reload(self) -> None:
         """Do nothing: there is no model."""

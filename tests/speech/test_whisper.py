@@ -27,6 +27,7 @@ from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, ModelTraits
 from livetrans.speech.whisper_pass import (
     FULL_WINDOW,
     SMALL_MODEL_BYTES,
+    HotWords,
     most_tokens,
     split_at_timestamps,
     usual_threads,
@@ -308,7 +309,22 @@ def test_hot_words_stand_in_the_prompt_as_far_as_they_fit(random_model: Path) ->
     text = recogniser._tokenizer("de").decode(prompts[0][1:])
     assert text.startswith(f" {', '.join(recogniser.hot_words)} before")
     recogniser.traits = replace(recogniser.traits, takes_prompt=False)
-    assert recogniser._fitting(words) == ()
+    assert recogniser.hot_words == ()
+
+
+def test_the_hot_words_used_last_come_first(random_model: Path) -> None:
+    words = tuple(f"word{number:03}" for number in range(200))
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", threads=1, hot_words=words))
+    recogniser.recognise(hiss(2.0), prompt="we saw Word123 there")
+    assert recogniser.hot_words[:2] == ("word123", "word000")
+    recogniser.in_language("en").expect_words(("new", "word000", "word123"))
+    assert recogniser.hot_words == ("new", "word123", "word000"), "recognisers of one model share them"
+
+
+def test_words_in_silence_that_are_all_expected_are_told_from_speech() -> None:
+    hot = HotWords(("OpenRouter", "Siobhan"))
+    assert hot.is_all_of("Siobhan, OpenRouter.") and hot.is_all_of("openrouter")
+    assert not hot.is_all_of("") and not hot.is_all_of("with Siobhan") and not HotWords(()).is_all_of(".")
 
 
 @pytest.mark.parametrize("window", ["always", "full"])

@@ -66,6 +66,7 @@ export class Lines {
     write(line.querySelector(".words"), parts.text, parts.language);
     const source = line.querySelector(".source");
     source.hidden = !parts.source;
+    source.title = parts.repaired.length ? `repaired: ${parts.repaired.join(", ")}` : "";
     write(source.firstChild, parts.source.slice(0, parts.committed), parts.spoken);
     write(source.lastChild, parts.source.slice(parts.committed), parts.spoken);
     if (parts.final && !wasFinal && !this.isAtEnd) this.below += 1;

@@ -119,6 +119,7 @@ function takeCaption(values) {
     label,
     source: values.untranslated ? "" : values.source,
     committed: values.committed_source.length,
+    repaired: values.repaired,
     spoken: values.spoken || (state.sources[0] === "auto" ? "" : state.sources[0] || ""),
   });
 }
@@ -127,7 +128,7 @@ function takeGap(values) {
   const length = `${Math.round(values.end - values.start)} s`;
   const text = values.reason === "paused" ? `[paused for ${length}]` : `[${length} without sound]`;
   const parts = { text, final: true, language: "en", rightToLeft: false, untranslated: false };
-  show(values, { ...parts, isSecond: isSecond(values.track), label: values.track || "", source: "", committed: 0, spoken: "" });
+  show(values, { ...parts, isSecond: isSecond(values.track), label: values.track || "", source: "", committed: 0, repaired: [], spoken: "" });
 }
 
 /* The run says on which side a track stands: what a page happened to receive first does not. */

@@ -1,0 +1,133 @@
+"""The page on which the reader corrects a name: what looks like one in the last captions, and a box to type it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+
+from livetrans.config import Term
+from livetrans.events import NameCorrected, Transcript
+from livetrans.names.repair import tokens_of
+from livetrans.names.sounds import LANGUAGES, common_words, letters
+from livetrans.text import nearest, one_line, visible
+
+MOST_NAMES = 30
+LEAST_LETTERS = 3
+CHOOSE = "enter corrects the name · esc closes"
+TYPE = "what is shown = the right name · enter writes it from now on, and in the captions so far"
+
+
+class Likely(NamedTuple):
+    """What looks like a name in a source."""
+
+    heard: str
+    shown: str
+    nearest: str
+    """The term that it is most like, or that it was repaired to; empty for none."""
+
+
+def likely_names(transcripts: Sequence[Transcript], terms: Sequence[Term], language: str) -> list[Likely]:
+    """Return what was repaired and what looks like a name, the newest first, each once.
+
+    A name begins with a capital inside a sentence, or is no common word of the `language`, where those are known.
+    """
+    found: dict[str, Likely] = {}
+    for transcript in reversed(transcripts):
+        for likely in _likely(transcript, [term.text for term in terms], language):
+            found.setdefault(likely.heard.casefold(), likely)
+    return list(islice(found.values(), MOST_NAMES))
+
+
+def _likely(transcript: Transcript, terms: Sequence[str], language: str) -> Iterator[Likely]:
+    text = transcript.text
+    for repair in transcript.repairs:
+        shown = text[repair.begin : repair.end]
+        yield Likely(repair.heard, shown, shown)
+    known = {word.casefold() for term in terms for word in term.split()}
+    common = common_words(language) if language in LANGUAGES else None
+    for token in tokens_of(text):
+        word = text[token.begin : token.owner_end]
+        is_rare = common is not None and len(letters(word)) > LEAST_LETTERS and letters(word) not in common
+        is_name = is_rare or (word[0].isupper() and token.follows)
+        is_repaired = any(repair.begin < token.end and token.begin < repair.end for repair in transcript.repairs)
+        if is_name and not is_repaired and token.owner not in known and len(letters(word)) >= LEAST_LETTERS:
+            yield Likely(word, word, nearest(word, terms) or "")
+
+
+class NamesScreen(ModalScreen[str]):
+    """The page; it returns the answer to show, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Close")]
+
+    def __init__(
+        self,
+        names: Sequence[Likely],
+        correct: Callable[[NameCorrected], str | None],
+        keep: Callable[[NameCorrected], str],
+    ) -> None:
+        """`correct` returns why it cannot; `keep` writes a correction into the glossary and returns the answer."""
+        super().__init__()
+        self._names = list(names)
+        self._correct, self._keep = correct, keep
+        self._chosen: Likely | None = None
+        self._corrected: NameCorrected | None = None
+        self._list = OptionList(*map(_row, names), id="names")
+        self._input = Input(
+            placeholder="what is shown = the right name", compact=True, select_on_focus=False, id="name"
+        )
+        self._hint = Static(CHOOSE if names else TYPE, markup=False, id="hint")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="correction") as page:
+            page.border_title = "Correct a name"
+            yield self._list
+            yield self._input
+            yield self._hint
+
+    def on_mount(self) -> None:
+        self._list.display = bool(self._names)
+        (self._list if self._names else self._input).focus()
+
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        self._chosen = likely = self._names[message.option_index]
+        self._input.value = f"{likely.shown} = {likely.nearest if likely.nearest != likely.shown else ''}"
+        self._hint.update(TYPE)
+        self._input.focus()
+        self._input.cursor_position = len(self._input.value)
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        message.stop()  # The search has a box of its own.
+        if self._corrected:
+            self.dismiss(self._keep(self._corrected))
+            return
+        shown, sign, written = (one_line(part) for part in message.value.partition("="))
+        if self._chosen and not sign:
+            shown, written = self._chosen.shown, shown
+        if not (any(map(str.isalnum, shown)) and any(map(str.isalnum, written))):
+            self._hint.update("write what is shown, an equals sign, and the right name")
+            return
+        is_chosen = self._chosen is not None and shown == self._chosen.shown
+        heard = self._chosen.heard if self._chosen and is_chosen else shown
+        self._corrected = NameCorrected(heard, shown, written)
+        if answer := self._correct(self._corrected):
+            self.dismiss(answer)
+            return
+        self._list.display = False
+        self._hint.update(f"{written} from now on · enter keeps it in the glossary · esc only for this run")
+
+
+def _row(likely: Likely) -> Content:
+    parts: list[str | tuple[str, str]] = [(visible(likely.shown), "bold")]
+    if likely.heard != likely.shown:
+        parts.append((f"  heard: {visible(likely.heard)}", "$quiet"))
+    elif likely.nearest:
+        parts.append((f"  {visible(likely.nearest)}?", "$quiet"))
+    return Content.assemble(*parts)
