@@ -262,8 +262,8 @@ def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
             repairs.insert(0, repair)
         if text == transcript.text:
             return None
-        final = replace(transcript, committed=text, repairs=tuple(repairs))
-    transcript = replace(transcript, committed=final.text, repairs=final.repairs)
+        final = replace(transcript, committed=text, partial="", repairs=tuple(repairs))
+    transcript = replace(transcript, committed=final.text, partial="", repairs=final.repairs)
     text = final.text if caption.untranslated else repairer.repair(caption.text)[0]
     return replace(caption, transcript=transcript, text=text, accepted=())
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from livetrans.config import DecodingSettings, OutputSettings, Settings
-from livetrans.events import Caption, Gap, Notice, Record, Transcript
+from livetrans.config import DecodingSettings, OutputSettings, PromptSettings, Settings, Term
+from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
 from livetrans.session.export import LastCaptions
@@ -568,3 +568,25 @@ async def test_a_failure_is_handed_to_the_caller() -> None:
         pass
     assert stage.app.return_value == "no such model: tower.gguf"
     assert stage.app.return_code == 1
+
+
+async def test_a_name_is_corrected_by_choosing_it_and_kept_by_enter(tmp_path: Path) -> None:
+    file = tmp_path / "names.tsv"
+    file.write_text("Vineela,=\n")
+    settings = Settings(prompt=PromptSettings(glossary_file=file, glossary=(Term("Vineela", "Vineela"),)))
+    said = caption(0, "Danke, Vanilla.", source="Thank you, Vanilla, for this.", final=True)
+    async with on_stage(started(), said, settings=settings) as stage:
+        corrections: list[NameCorrected] = []
+        stage.app._pipeline.correct = corrections.append
+        await stage.press("e")
+        assert "Vanilla" in stage.text and "Vineela?" in stage.text
+        await stage.press("enter", "enter")
+        assert corrections == [NameCorrected("Vanilla", "Vanilla", "Vineela")]
+        await stage.press("enter")
+        assert file.read_text() == "Vineela,=,Vanilla\n" and "kept in" in stage.text
+        await stage.play(*corrections)
+        assert "Danke, Vineela." in stage.text and "Thank you, Vineela, for this." in stage.text
+        assert "Vanilla" not in stage.text
+        await stage.press("e")
+        await stage.press("escape", "e", "escape")
+        assert corrections[1:] == []
