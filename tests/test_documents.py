@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from livetrans.cli import cli
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decode, Decoded, Decoding, Draft
+from livetrans.names.file import read_terms
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule
 
 TREE = Path(__file__).parents[1]
@@ -56,6 +57,22 @@ def shell_commands(document: Path) -> list[list[str]]:
     return [shlex.split(command)[1:] for command in commands if command.split()[:1] == ["livetrans"]]
 
 
+@pytest.fixture
+def example_glossary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The glossary that docs/using.md shows, under the name that commands give, in the working folder."""
+    [example] = re.findall(r"```\n(\w+,=.*?)```", (TREE / "docs/using.md").read_text(encoding="utf-8"), re.DOTALL)
+    file = tmp_path / "names.tsv"
+    file.write_text(example, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return file
+
+
+def test_the_glossary_of_the_example_has_three_terms(example_glossary: Path) -> None:
+    terms, faults = read_terms(example_glossary)
+    assert [term.text for term in terms] == ["OpenRouter", "Siobhan", "city council"] and not faults
+
+
+@pytest.mark.usefixtures("example_glossary")
 @documents
 def test_every_command_has_only_options_that_exist(document: Path) -> None:
     for arguments in shell_commands(document):
