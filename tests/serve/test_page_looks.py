@@ -67,7 +67,7 @@ async def test_at_each_event_the_pages_text_is_the_screens(browser: Browser, rec
                 screenplay.play(record.event)
                 if not isinstance(record.event, Caption | Gap):
                     continue
-                await settle(pilot)
+                await settle(pilot, drawn_rows)
                 words = " ".join(text for _, text in sorted(drawn_rows(app).items())).split()
                 words = [] if words == ["listening", "…"] else words  # There was no caption with text yet.
                 page.until(lambda words=words: " ".join(page.texts).split() == words)

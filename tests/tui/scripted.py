@@ -172,16 +172,17 @@ def screen_text(app: LivetransApp) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
-async def settle(pilot: Pilot[str]) -> None:
-    """Wait until the screen stands still, however busy the machine is.
+async def settle(pilot: Pilot[str], look: Callable[[LivetransApp], object] = screen_text) -> None:
+    """Wait until the screen, or what `look` sees of it, stands still, however busy the machine is.
 
     Each pause lets all widgets handle their messages and lays the screen out; no clock is needed for that.
     """
     assert isinstance(pilot.app, LivetransApp)
-    seen, same = "", 0
+    seen: object = ""
+    same = 0
     while same < 3:
         await pilot.pause(0.001)
-        now = screen_text(pilot.app)
+        now = look(pilot.app)
         same = same + 1 if now == seen else 0
         seen = now
 
