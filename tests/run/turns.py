@@ -180,13 +180,18 @@ class Condition:
         """Wait as `threading.Condition` does: the predicate is looked at when somebody has notified."""
         due = math.inf if timeout is None else self._turns.now() + timeout
         while not (result := predicate()) and self._turns.now() < due:
-            notified: list[bool] = []
-            self._waiting.append(notified)
-            depth, self._depth, self._owner = self._depth, 0, None
-            self._turns.wait(lambda: notified and not self._owner, due - self._turns.now())  # noqa: B023
-            self._take()
-            self._depth = depth
+            self.wait(due - self._turns.now())
         return result
+
+    def wait(self, timeout: float) -> bool:
+        """Return whether somebody has notified."""
+        notified: list[bool] = []
+        self._waiting.append(notified)
+        depth, self._depth, self._owner = self._depth, 0, None
+        self._turns.wait(lambda: notified and not self._owner, timeout)
+        self._take()
+        self._depth = depth
+        return bool(notified)
 
     def notify_all(self) -> None:
         for notified in self._waiting:
@@ -216,11 +221,12 @@ class Queue:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._items: deque[Any] = deque()
-        self._unfinished = 0
+        self.unfinished_tasks = 0
+        self.all_tasks_done = Condition(turns)
 
     def put(self, item: Any) -> None:
         self._items.append(item)
-        self._unfinished += 1
+        self.unfinished_tasks += 1
 
     def get(self, timeout: float = math.inf) -> Any:
         self._turns.wait(lambda: self._items, timeout)
@@ -232,7 +238,7 @@ class Queue:
         return len(self._items)
 
     def task_done(self) -> None:
-        self._unfinished -= 1
-
-    def join(self) -> None:
-        self._turns.wait(lambda: not self._unfinished)
+        self.unfinished_tasks -= 1
+        if not self.unfinished_tasks:
+            with self.all_tasks_done:
+                self.all_tasks_done.notify_all()
