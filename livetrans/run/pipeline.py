@@ -20,9 +20,19 @@ from dataclasses import replace
 
 from livetrans.clock import STANDSTILL_SECONDS
 from livetrans.config import Settings, after_key
-from livetrans.events import BackPressure, Event, Gap, NameCorrected, Notice, RunStarted, SettingChanged, Transcript
+from livetrans.events import (
+    BackPressure,
+    Caption,
+    Event,
+    Gap,
+    NameCorrected,
+    Notice,
+    RunStarted,
+    SettingChanged,
+    Transcript,
+)
 from livetrans.models.chosen import spoken_code
-from livetrans.names.repair import with_correction
+from livetrans.names.repair import corrected, with_correction
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.runner import Run
@@ -134,13 +144,21 @@ class Pipeline(Run):
                 listening.close()
 
     def publish(self, event: Event) -> None:
-        """Publish an event; a gap waits among the updates, so that it follows the captions of the sound before it."""
-        if not isinstance(event, Gap):
+        """Publish an event; a gap waits among the updates, so that it follows the captions of the sound before it.
+
+        The caption of an update that was heard before the reader corrected a name has the name too.
+        """
+        if not isinstance(event, Gap | Caption):
             super().publish(event)
             return
-        with self._change:
-            self._waiting.put(event)
-            self._change.notify_all()
+        with self._change:  # No correction comes between the look at them and the caption.
+            if isinstance(event, Gap):
+                self._waiting.put(event)
+                self._change.notify_all()
+                return
+            for name in self._corrected:
+                event = corrected(event, name) or event
+            super().publish(event)
 
     def _hand_over(self, transcript: Transcript) -> None:
         with self._change:

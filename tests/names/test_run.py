@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.clock import ManualClock
+from livetrans.clock import ManualClock, SystemClock
 from livetrans.config import MaskSettings, PromptSettings, Settings, Term
 from livetrans.events import (
     Caption,
@@ -29,6 +29,7 @@ from livetrans.session.export import export, read_captions
 from livetrans.session.recorded import RecordedTranscripts, read_unfinished
 from livetrans.translation.prompting import Prompts
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
+from tests.run.faults import Hang, Schedule
 from tests.run.scripted_run import Collected, ScriptedRun, scripted_translating, sentences
 from tests.session.examples import write_session
 
@@ -90,6 +91,20 @@ def test_a_changed_file_holds_from_the_next_update_on_and_a_bad_line_is_said(tmp
     warnings = [notice.text for notice in collected.of(Notice) if str(file) in notice.text]
     assert [("line 2 of" in text, "kept" in text) for text in warnings] == [(True, False), (False, True)]
     assert [event.terms for event in collected.of(GlossaryRead)] == [terms]
+
+
+def test_a_correction_reaches_an_update_that_the_translator_has_or_that_waits_for_it() -> None:
+    hanging = Schedule(SystemClock(), {2: Hang()})
+    run = ScriptedRun(sentences(1), translator=hanging)
+    run.pipeline.start()
+    assert hanging.hanging.wait(20)
+    while not any(event.final for event in run.collected.of(Transcript)):
+        assert not run.pipeline.join(0.01)
+    run.pipeline.correct(NameCorrected("w0x1", "w0x1", "Vineela"))
+    hanging.release()
+    assert run.pipeline.join(20)
+    finals = [event for event in run.collected.of(Caption) if event.final]
+    assert [event.source for event in finals] == ["w0x0 Vineela w0x2 w0x3 w0x4 w0x5."]
 
 
 def test_a_correction_reaches_page_exports_and_figures_and_is_no_erasure(tmp_path: Path) -> None:
