@@ -183,6 +183,7 @@ IN_LONG_TESTS = {"screen", "served captions", "killed run"}
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process seem to have a GPU, COMET and a Mac, and commands that do their work at once."""
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)  # of .ci/run
     monkeypatch.setattr("livetrans.speech.whisper.cuda_devices", lambda: 1)
     monkeypatch.setattr("livetrans.models.chosen.has_whisper_cpp", lambda: True)
     found = importlib.util.find_spec
