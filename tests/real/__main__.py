@@ -42,9 +42,9 @@ def main() -> int:
     attended = not given.unattended and sys.stdin.isatty() and sys.stderr.isatty()
     options = Options(given.checks, given.speech, given.minutes, attended, given.comet, given.only)
     try:
+        purpose = given.models or ("small" if attended and _wants_models() else None)
+        fetched = fetch(purpose) if purpose else None
         with ended_by_signals():
-            purpose = given.models or ("small" if attended and _wants_models() else None)
-            fetched = fetch(purpose) if purpose else None
             passed = run_all(checks, options, given.output, fetched=fetched)
     except KeyboardInterrupt:
         print("\nInterrupted. Finished checks are kept; the same command goes on with the others.", file=sys.stderr)

