@@ -154,6 +154,21 @@ def another_language(here: Here) -> Figures:
     return {"model": model.name, **heard.figures()}
 
 
+@check("language of a turn", "After 3 s of speech, --between takes no turn for one in the other language.")
+def language_of_a_turn(here: Here) -> Figures:
+    model, clips = here.recogniser(language="de"), here.folder / "clips"
+    for language in ("de", "en"):
+        (clips / language).mkdir(parents=True)
+        for clip in here.clips(language):
+            (clips / language / clip.file.name).symlink_to(clip.file.resolve())
+    printed = here.livetrans("bench", "languages", clips, "--asr", model)
+    wrong = dict(re.findall(r"^(\w+ as \w+): (.+)$", printed, re.MULTILINE))
+    require(
+        wrong and not re.search("3 s: [1-9]", printed), f"turns are taken for others, {wrong or 'or none was heard'}"
+    )
+    return {"model": model.name, **wrong}
+
+
 @check(
     "windows", "For OpenAI's models, no --encode-window gets fewer words wrong than the default, `full`.", minutes=90
 )

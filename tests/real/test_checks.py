@@ -128,6 +128,7 @@ GOOD = {
     "replay": "Danke.",
     "doctor": json.dumps(DOCTOR),
     "bench cost": json.dumps(COST),
+    "bench languages": "clips:\nde as en: 1 s: 1 of 2, 3 s: 0 of 2\nen as de: 1 s: 0 of 2, 3 s: 0 of 2",
 }
 
 Fault = dict[str, Any]
@@ -143,6 +144,9 @@ FAULTS: dict[str, list[tuple[Fault, str]]] = {
     "whisper.cpp on the processor": [({"wrong": 80.0}, "80 of 100 words")],
     "whisper.cpp on a GPU": [({"wrong": 80.0}, "80 of 100 words")],
     "another language": [({"wrong": 95.0}, "95 of 100 German words")],
+    "language of a turn": [
+        ({"printed": {"bench languages": "de as en: 1 s: 1 of 2, 3 s: 1 of 2"}}, "taken for others"),
+    ],
     "windows": [({"wrong_by_window": {"full": 20.0}}, "should be the default")],
     "step": [({"costs": 1.5}, "1.5 s for a second")],
     "invented words": [
