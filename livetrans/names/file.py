@@ -59,23 +59,29 @@ def read_terms(path: Path) -> tuple[tuple[Term, ...], list[str]]:
 
 
 def add_spelling(path: Path, written: str, heard: str) -> None:
-    """Write into a glossary that `written` was heard as `heard`: on the term's line, or on a new one.
+    """Write into a glossary that `written` was heard as `heard`, and nothing else was: on its line, or on a new one.
 
     Raises:
         UsageError: the file is not text.
         OSError: it cannot be read or written.
     """
     lines = read_text(path).splitlines() if path.exists() else []
+    is_written = False
     for place, line in enumerate(lines):
         term = None if line.lstrip().startswith("#") else _term(line)
-        if term and term.text.casefold() == written.casefold():
-            delimiter = "\t" if "\t" in line else ","
-            columns = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
-            columns += [""] * (3 - len(columns))
-            columns[2] = " | ".join(filter(None, (columns[2].strip(), heard)))
-            lines[place] = delimiter.join(map(_quoted, columns) if delimiter == "," else columns)
-            break
-    else:
+        if term is None:
+            continue
+        delimiter, columns = _columns(line)
+        columns += [""] * (3 - len(columns))
+        spellings = [part.strip() for part in columns[2].split("|") if part.strip()]
+        changed = [part for part in spellings if part.casefold() != heard.casefold()]
+        if term.text.casefold() == written.casefold():
+            is_written = True
+            changed.append(heard)
+        if changed != spellings:
+            columns[2] = " | ".join(changed)
+            lines[place] = delimiter.join(map(_quoted, columns) if delimiter == "," else columns).rstrip(delimiter)
+    if not is_written:
         lines.append(f"{written}\t{KEEP}\t{heard}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
@@ -93,9 +99,8 @@ def changed_at(path: Path) -> tuple[int, int] | None:
 
 def _term(line: str) -> Term | None:
     """Return the term of a line; None if it has none."""
-    delimiter = "\t" if "\t" in line else ","
     try:
-        columns = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+        columns = _columns(line)[1]
     except csv.Error:  # a line of more than 131,072 characters
         return None
     text, translation, heard, *others = [*map(one_line, columns), "", ""]
@@ -104,6 +109,12 @@ def _term(line: str) -> Term | None:
         return None
     spellings = (_spelling(part) for part in heard.split("|"))
     return Term(text, text if translation == KEEP else translation, tuple(one for one in spellings if one[0]))
+
+
+def _columns(line: str) -> tuple[str, list[str]]:
+    """Return the delimiter of a line, and its columns."""
+    delimiter = "\t" if "\t" in line else ","
+    return delimiter, next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
 
 
 def _spelling(text: str) -> tuple[str, str]:
