@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from livetrans.clock import Clock, Pace
-from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key, with_field
+from livetrans.config import BetweenSettings, MeetingSettings, Settings, Term, after_key, with_field
 from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
@@ -23,7 +23,7 @@ from livetrans.events import (
     SourceProgress,
     Transcript,
 )
-from livetrans.names.repair import with_correction
+from livetrans.names.repair import Repairer, with_correction
 from livetrans.session.codec import event_error, events_file, from_dict, read_lines, read_records
 
 _END = 1.0
@@ -73,12 +73,17 @@ class RecordedTranscripts:
         self.between: BetweenSettings | None = None
         """The languages of a recorded conversation and who speaks them, without its models."""
         self._recorded: list[_Timed] = []
+        names: list[NameCorrected] = []
         for item in _read(path, notify):
-            if isinstance(item, RunStarted):
+            if isinstance(item, NameCorrected):
+                names.append(item)
+            elif isinstance(item, RunStarted):
                 self.meeting, between = item.settings.meeting, item.settings.between
                 self.between = between and BetweenSettings(between.languages, between.names)
             else:
                 self._recorded.append(item)
+        for name in names:
+            self._recorded = [replace(one, transcript=_with_name(one.transcript, name)) for one in self._recorded]
         if not self._recorded:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
         self.duration = max(item.transcript.end for item in self._recorded) or None
@@ -121,14 +126,22 @@ def _as_final(last: Transcript) -> Transcript:
     return replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
 
 
-def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted]:
-    """Yield the transcripts of a stream, and the starts of its runs; of a segment nothing after its final."""
+def _with_name(transcript: Transcript, name: NameCorrected) -> Transcript:
+    """Return a transcript with a name that the reader corrected, at whatever moment of the run."""
+    text = transcript.text
+    kept = tuple(one for one in transcript.repairs if text[one.begin : one.end] != name.shown)
+    repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
+    return repairer.repaired(replace(transcript, repairs=kept))
+
+
+def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted | NameCorrected]:
+    """Yield transcripts, starts of runs and corrected names of a stream; of a segment nothing after its final."""
     file = events_file(path)
     began = 0.0
     finished: set[int] = set()
     for number, values in read_lines(path, notify):
         kind = values.get("event", "transcript")
-        if kind not in ("transcript", "run_started"):
+        if kind not in ("transcript", "run_started", "name_corrected"):
             continue
         defaults = {"event": "transcript", "at": 0.0, "start": 0.0, "end": 0.0}
         try:
@@ -137,6 +150,8 @@ def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterato
             raise event_error(number, values, file, f"a {kind.replace('_', ' ')} ({error})") from error
         if isinstance(record.event, RunStarted):
             began = record.at  # The clock ran while the models loaded; that wait is not part of the speech.
+            yield record.event
+        elif isinstance(record.event, NameCorrected):
             yield record.event
         elif isinstance(record.event, Transcript) and record.event.segment_id not in finished:
             if record.event.final:

@@ -11,7 +11,7 @@ import pytest
 
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError
-from livetrans.events import Event, Notice, RecognitionStats, Record, RunStarted, Transcript
+from livetrans.events import Event, NameCorrected, Notice, RecognitionStats, Record, Repair, RunStarted, Transcript
 from livetrans.session.codec import to_line
 from livetrans.session.recorded import RecordedTranscripts
 
@@ -55,6 +55,17 @@ def test_in_real_time_they_come_at_the_recorded_pace_on_our_clock(tmp_path: Path
     seen = [(clock.now(), item.captured_at) for item in RecordedTranscripts(path, clock, real_time=True)]
     assert [at for at, _ in seen] == pytest.approx([100.0 + at for at in INSTANTS])
     assert [captured for _, captured in seen] == [100.0 + (item.captured_at or 0) for item in STREAM]
+
+
+def test_a_name_that_was_corrected_is_right_from_the_beginning(tmp_path: Path) -> None:
+    """One that was heard so, and one that was repaired to another term."""
+    heard = Transcript(0, 0, "Grate river flows", "by Ann", False, 0.0, 1.0)
+    final = Transcript(0, 1, "Grate river flows by Ann.", "", True, 0.0, 1.2, repairs=(Repair(21, 24, "an"),))
+    names = (NameCorrected("grate", "Grate", "Great"), NameCorrected("an", "Ann", "Anne"))
+    path = write(tmp_path / "s.jsonl", heard, final, *names, instants=(1.0, 1.1, 1.2, 1.3))
+    transcripts = list(RecordedTranscripts(path, ManualClock(), real_time=False))
+    assert [one.text for one in transcripts] == ["Great river flows by Ann", "Great river flows by Anne."]
+    assert [[one.heard for one in each.repairs] for each in transcripts] == [["Grate"], ["Grate", "Ann"]]
 
 
 def test_a_recording_faster_than_speech_is_paced_by_its_source_time(tmp_path: Path) -> None:
