@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import h11
 import pytest
 
-from livetrans.events import Gap, Record, RunEnded, SettingChanged
+from livetrans.events import Gap, NameCorrected, Record, RunEnded, SettingChanged
 from livetrans.serve import address as address_module
 from livetrans.serve import connection as connection_module
 from livetrans.serve.address import ServeAddress, parse_address
@@ -76,6 +76,20 @@ def test_finals_are_announced_once_and_nothing_else(browser: Browser) -> None:
 
 
 FASTER = "{ const now = performance.now.bind(performance); performance.now = () => 20 * now(); }"
+
+
+@long
+def test_a_corrected_name_replaces_its_line_and_is_not_announced_again(browser: Browser) -> None:
+    with served() as server, reading(browser, server, "?source=1") as page:
+        server.lines.write(started("de"))
+        server.lines.write(caption(0, "Good kommt.", final=True))
+        server.lines.write(caption(1, "Danke.", final=True))
+        page.shows("Good kommt.", "Danke.")
+        announced = page.run("document.querySelectorAll('#announcer p').length")
+        server.lines.write(Record(9.0, NameCorrected("good", "good", "Vineela")))
+        page.shows("Vineela kommt.", "Danke.")
+        assert page.run("document.querySelector('.source').title") == "repaired: Vineela"
+        assert page.run("document.querySelectorAll('#announcer p').length") == announced
 
 
 @long
