@@ -124,8 +124,10 @@ class Sounds:
                 alike = (likeness(heard.letters, term.letters) + likeness(heard.sound, term.sound)) / 2
                 found[term.text] = max(alike if alike >= least else 0, found.get(term.text, 0))
         for term in self._by_first.get(heard.key[:1], ()) if len(parts) == 1 else ():
-            longer = max(len(heard.letters), len(term.letters))
-            if abs(len(heard.letters) - len(term.letters)) <= (1 - NEAR) * longer:
+            edits = (1 - NEAR) * max(len(heard.letters), len(term.letters))
+            # An edit brings at most one letter that the other lacks.
+            lacking = max(len(set(heard.letters) - set(term.letters)), len(set(term.letters) - set(heard.letters)))
+            if max(lacking, abs(len(heard.letters) - len(term.letters))) <= edits:
                 alike = likeness(heard.letters, term.letters)
                 found[term.text] = max(alike if alike >= NEAR else 0, found.get(term.text, 0))
         best = sorted(found, key=lambda term: -found[term])[:2]
