@@ -74,7 +74,7 @@ def add_spelling(path: Path, written: str, heard: str) -> None:
         delimiter, columns = _columns(line)
         columns += [""] * (3 - len(columns))
         spellings = [part.strip() for part in columns[2].split("|") if part.strip()]
-        changed = [part for part in spellings if part.casefold() != heard.casefold()]
+        changed = [part for part in spellings if _spelling(part)[0].casefold() != heard.casefold()]
         if term.text.casefold() == written.casefold():
             is_written = True
             changed.append(heard)

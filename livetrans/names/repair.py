@@ -40,8 +40,8 @@ class Token:
 
     @property
     def owner(self) -> str:
-        """Its form without an English possessive."""
-        return self.form[: self.owner_end - self.end] if self.owner_end < self.end else self.form
+        """Its form without an English possessive, and without punctuation before that, as in `Inc.'s`."""
+        return self.form[: self.owner_end - self.end].rstrip(_AROUND) if self.owner_end < self.end else self.form
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -117,7 +117,7 @@ class Repairer:
         matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count), grows=grows)
         repaired, repairs, moved = _written(text, tokens, matches, transcript.repairs)
         if transcript.final:
-            return replace(transcript, committed=repaired, repairs=repairs)
+            return replace(transcript, committed=repaired, partial="", repairs=repairs)
         settled = self._matches(tokens, transcript.repairs, count, grows=True)[1]
         settled = min([settled, *(match.first for match in matches if match.last > settled)])
         if not repairs and settled == count:
@@ -246,26 +246,27 @@ def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
     transcript = caption.transcript
     repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
     if name.shown == name.heard:
-        final = repairer.repaired(replace(transcript, committed=transcript.text, partial="", final=True))
-        if len(final.repairs) == len(transcript.repairs):
+        right = repairer.repaired(transcript)
+        if len(right.repairs) == len(transcript.repairs):
             return None
     else:
-        text = transcript.text
+        text, border = transcript.text, len(transcript.committed)
         repairs: list[Repair] = []
         for repair in reversed(transcript.repairs):
             is_it = (repair.heard.casefold(), text[repair.begin : repair.end]) == (name.heard.casefold(), name.shown)
             if is_it:
                 text = text[: repair.begin] + name.written + text[repair.end :]
                 longer = len(name.written) - len(name.shown)
+                border += longer if repair.end <= border else 0
                 repairs = [replace(one, begin=one.begin + longer, end=one.end + longer) for one in repairs]
                 repair = replace(repair, end=repair.end + longer)
             repairs.insert(0, repair)
         if text == transcript.text:
             return None
-        final = replace(transcript, committed=text, partial="", repairs=tuple(repairs))
-    transcript = replace(transcript, committed=final.text, partial="", repairs=final.repairs)
-    text = final.text if caption.untranslated else repairer.repair(caption.text)[0]
-    return replace(caption, transcript=transcript, text=text, accepted=())
+        committed, partial = _divided(text, border)
+        right = replace(transcript, committed=committed, partial=partial, repairs=tuple(repairs))
+    text = right.text if caption.untranslated else repairer.repair(caption.text)[0]
+    return replace(caption, transcript=right, text=text, accepted=())
 
 
 class Repairs:

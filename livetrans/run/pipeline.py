@@ -248,7 +248,8 @@ class Pipeline(Run):
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
             self._look_for_hangs(now, listener, woke_at)
-            self._read_glossary()
+            if self._listening:
+                self._read_glossary()
 
     def _sound_behind(self) -> float:
         listener = self._listening.listener if self._listening else None

@@ -136,12 +136,12 @@ class Run(ABC):
             self._listening.expect_words(tuple(term.text for term in terms))
 
     def _read_glossary(self) -> None:
-        """Read the file of the glossary if it was changed; at first for what is wrong with its lines."""
+        """Read the file of the glossary if it was changed, and say what is wrong with its lines."""
         path = self.settings.prompt.glossary_file
         changed = None if path == UNNAMED else changed_at(path)
         if changed in (None, self._glossary_changed):
             return
-        is_first, self._glossary_changed = self._glossary_changed is None, changed
+        self._glossary_changed = changed
         try:
             terms, faults = read_terms(path)
         except UsageError as error:
@@ -149,11 +149,11 @@ class Run(ABC):
             return
         for fault in faults:
             self.publish(Notice("warning", f"{fault}."))
-        if is_first:
-            return
         with self._change:
             for name in self._corrected:
                 terms = with_correction(terms, name)
+            if terms == self.settings.prompt.glossary:
+                return
             self._take_terms(terms)
             self.publish(GlossaryRead(terms))
 

@@ -61,6 +61,8 @@ class _SharedLine:
     language: str | None
     """None for one that is sent whatever language is wanted."""
     final: bool
+    finished: int
+    """The change that made it final: a correction is a later one. Of an unfinished line the newest."""
     is_empty: bool
     frame: bytes
     caption: Caption | None = None
@@ -159,7 +161,7 @@ class SharedLines:
         frames: list[bytes] = []
         length, version = 0, reached.lines
         for line in reversed(news):
-            if line.is_for(wanted) and (not line.final or line.version > reached.finals):
+            if line.is_for(wanted) and (not line.final or line.finished > reached.finals):
                 if length >= size:
                     return b"".join(frames), replace(reached, lines=version)
                 frames.append(line.frame)
@@ -169,13 +171,9 @@ class SharedLines:
 
     def _last_change_not_sent(self, wanted: StreamQuery) -> int:
         """Return the newest change of the finished lines that are too old for a new reader."""
-        left = wanted.last
-        for line in reversed(self._lines.values()):
-            if line.is_for(wanted) and line.final and not line.is_empty:
-                if not left:
-                    return line.version
-                left -= 1
-        return 0
+        lines = (line for line in self._lines.values() if line.is_for(wanted) and line.final and not line.is_empty)
+        finished = sorted((line.finished for line in lines), reverse=True)
+        return finished[wanted.last] if wanted.last < len(finished) else 0
 
     def _put_caption(self, caption: Caption, at: float, *, is_correction: bool = False) -> None:
         key = (caption.segment_id, caption.language)
@@ -212,9 +210,10 @@ class SharedLines:
         version = self._version + 1
         frame = _frame(event, {"line": number, **values}, f"{self.run}-{version}")
         final, is_empty = values.get("final", True), not values.get("text", True)
+        finished = before.finished if before and before.final else version
         # As on the screen, readers of any language see what is said into the microphone in a meeting.
         is_for_all = self._settings is not None and self._settings.is_microphone(values.get("track"))
-        line = _SharedLine(number, version, None if is_for_all else key[1], final, is_empty, frame, caption)
+        line = _SharedLine(number, version, None if is_for_all else key[1], final, finished, is_empty, frame, caption)
         with self._guard:
             self._version = version
             self._count += before is None

@@ -130,6 +130,8 @@ class _Shown:
     revisions: int = 0
     ended: bool = False
     language: str | None = None
+    extent: tuple[float, float] = (0.0, 0.0)
+    """Start and end of the last words that it had."""
 
 
 @dataclass
@@ -222,8 +224,11 @@ class OpenSegments:
         if is_same and (ended or words_text(words) == words_text(before.words)):
             return []
         committed = min(len(self.committed), len(words)) if place == 0 else 0
-        self.shown[place] = _Shown(before.segment_id, words, committed, before.revisions + 1, ended, self.language)
-        return [self._transcript(before, words, committed, ended=ended)]
+        update = self._transcript(before, words, committed, ended=ended)
+        self.shown[place] = _Shown(
+            before.segment_id, words, committed, before.revisions + 1, ended, self.language, (update.start, update.end)
+        )
+        return [update]
 
     def _final(self, words: tuple[Word, ...]) -> Transcript:
         before = self.shown.pop(0) if self.shown else _Shown(next(self.ids))
@@ -233,15 +238,16 @@ class OpenSegments:
     def _transcript(
         self, before: _Shown, words: tuple[Word, ...], committed: int, *, ended: bool = False, final: bool = False
     ) -> Transcript:
-        captured, spoken = self.captured, words or before.words
+        captured = self.captured
+        start, end = (words[0].start, words[-1].end) if words else before.extent
         return Transcript(
             segment_id=before.segment_id,
             revision=before.revisions,
             committed=words_text(words[:committed]),
             partial=words_text(words[committed:]),
             final=final,
-            start=spoken[0].start if spoken else 0.0,
-            end=spoken[-1].end if spoken else 0.0,
+            start=start,
+            end=end,
             captured_at=None if captured is None or not words else captured[1] - (captured[0] - words[-1].end),
             recognition=self.stats,
             language=self.language,

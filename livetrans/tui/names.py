@@ -117,9 +117,8 @@ class NamesScreen(ModalScreen[str]):
         if not (any(map(str.isalnum, shown)) and any(map(str.isalnum, written))):
             self._hint.update("write what is shown, an equals sign, and the right name")
             return
-        is_chosen = self._chosen is not None and shown == self._chosen.shown
-        heard = self._chosen.heard if self._chosen and is_chosen else shown
-        self._corrected = NameCorrected(heard, shown, written)
+        listed = (likely.heard for likely in (self._chosen, *self._names) if likely and likely.shown == shown)
+        self._corrected = NameCorrected(next(listed, shown), shown, written)
         if answer := self._correct(self._corrected):
             self.dismiss(answer)
             return

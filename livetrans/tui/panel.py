@@ -120,7 +120,7 @@ def meter(level: float, cells: int) -> tuple[str, str]:
     return "━" * full, "╌" * (cells - full)
 
 
-HEARD = Metric("heard", heard, "Sound processed so far, and the length of the source if it is known.")
+HEARD = Metric("heard", heard, "How far the source is processed, and its length if that is known.")
 CALM = Metric(
     "calm",
     lambda s: s.settings.calm or CUSTOM,

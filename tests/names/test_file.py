@@ -92,6 +92,7 @@ def test_a_kept_correction_is_on_the_line_of_its_term_or_on_a_new_one(file: Path
     add_spelling(file, "openrouter", "open, vrouter")
     add_spelling(file, "Smith, John", "smit joan")
     add_spelling(file, "Vineela", "vin eela")
+    file.write_text(f"{file.read_text()}Vanessa,=,en: vanilla | vanesa\n")
     add_spelling(file, "Venilla", "vanilla")
     terms, faults = read_terms(file)
     assert faults == []
@@ -101,4 +102,5 @@ def test_a_kept_correction_is_on_the_line_of_its_term_or_on_a_new_one(file: Path
         "Venilla": ["vanilla"],
         "Smith, John": ["smit joan"],
         "OpenRouter": ["open router", "open, vrouter"],
+        "Vanessa": ["vanesa"],
     }

@@ -65,6 +65,7 @@ def test_a_spelling_can_be_for_one_spoken_language() -> None:
 
 @given(glossaries, texts)
 @example((Term("x y", "", (("z", ""),)), Term("b", "", (("w x", ""),))), "w z")
+@example((Term("Acme Inc.", "", (("acme", ""),)),), "acme's")
 def test_a_second_repair_changes_nothing(terms: tuple[Term, ...], text: str) -> None:
     repairer = Repairer(terms, "en")
     once, repairs = repairer.repair(text)

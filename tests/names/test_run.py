@@ -23,6 +23,7 @@ from livetrans.events import (
 )
 from livetrans.metrics.captions import ScreenErasure
 from livetrans.metrics.monitor import Monitor
+from livetrans.names.file import read_terms
 from livetrans.names.repair import Repairer, corrected, with_correction
 from livetrans.serve.lines import SharedLines, StreamQuery
 from livetrans.session.export import export, read_captions
@@ -72,10 +73,13 @@ def test_a_replay_of_the_session_and_its_rest_have_the_same_repairs(tmp_path: Pa
 def test_a_changed_file_holds_from_the_next_update_on_and_a_bad_line_is_said(tmp_path: Path) -> None:
     file, collected = tmp_path / "names.tsv", Collected()
     file.write_text("Siobhan\t=\tshiv on\na,b,c,d\n")
-    run = ScriptedRun(sentences(2), settings=Settings(prompt=PromptSettings(glossary_file=file)), collected=collected)
+    prompt = PromptSettings(glossary_file=file, glossary=read_terms(file)[0])
+    edited = ScriptedRun(sentences(1), settings=Settings(prompt=replace(prompt, glossary=GLOSSARY))).pipeline
+    edited._read_glossary()
+    assert edited.settings.prompt.glossary == prompt.glossary, "it was edited after the command line read it"
+    run = ScriptedRun(sentences(2), settings=Settings(prompt=prompt), collected=collected)
     pipeline = run.pipeline
     pipeline._read_glossary()
-    assert not pipeline.settings.prompt.glossary, "the command line has read it already"
     file.write_text("Siobhan\t=\tshiv on\nbridge,Steg\n")
     pipeline.correct(NameCorrected("vanilla", "vanilla", "Vineela"))
     pipeline._read_glossary()
@@ -139,6 +143,15 @@ def test_a_false_repair_is_undone_only_where_it_was_made() -> None:
     assert right is not None and right.source == "Robin and Ruben met Robin."
     assert [right.source[one.begin : one.end] for one in right.repairs] == ["Robin", "Robin"]
     assert corrected(final(1, "Ruben came.", "Ruben kam."), name) is None
+
+
+@pytest.mark.parametrize("name", [NameCorrected("Robin", "Ruben", "Robina"), NameCorrected("noon", "noon", "Noone")])
+def test_a_correction_of_a_growing_caption_commits_no_word(name: NameCorrected) -> None:
+    heard = Transcript(0, 1, "Robin said noon", "and Robin and noon came", False, 0.0, 1.0)
+    growing = Repairer((Term("Ruben", "", (("robin", ""),)),)).repaired(heard)
+    right = corrected(Caption(growing, ""), name)
+    assert right is not None and right.source.count(name.written) == 2
+    assert len(right.committed_source.split()) == len(growing.committed.split())
 
 
 def test_a_final_that_lacks_a_term_is_decoded_once_more_and_never_forced() -> None:

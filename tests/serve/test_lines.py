@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import Settings
-from livetrans.events import Gap, Record, RunEnded, RunStarted, SettingChanged
+from livetrans.events import Gap, NameCorrected, Record, RunEnded, RunStarted, SettingChanged
 from livetrans.serve import lines as module
 from livetrans.serve.lines import SharedLines, StreamQuery
 
@@ -53,6 +53,19 @@ def test_a_late_reader_gets_the_last_lines_and_the_current_one() -> None:
     assert texts(two, StreamQuery(last=0)) == ["still speaking"]
     assert texts(two, StreamQuery(last=1)) == ["still speaking", "de 2"]
     assert texts(shared, StreamQuery(last=1, finals=True)) == ["de 59"]
+
+
+def test_a_corrected_line_is_as_old_as_before() -> None:
+    shared = fed(*finals(60))
+    wanted = StreamQuery(last=3)
+    _, reached = shared.since(shared.position_of(wanted), wanted, 1_000_000)
+    shared.write(Record(9.0, NameCorrected("good", "good", "Vineela")))
+    news, _ = shared.since(reached, wanted, 1_000_000)
+    assert [(values["text"], values["source"]) for _, values in events_of(news)] == [
+        (f"de {number}", "Vineela") for number in (57, 58, 59)
+    ]
+    shared.write(caption(60, "newest", final=True))
+    assert texts(shared, wanted) == ["de 58", "de 59", "newest"]
 
 
 def test_languages_have_lines_of_their_own_and_a_filter() -> None:

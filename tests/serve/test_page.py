@@ -307,6 +307,12 @@ def test_the_page_keeps_500_lines_also_for_a_reader_further_up(browser: Browser)
         page.until(lambda: "Satz 539." in page.texts)
         assert len(page.texts) == 500
         assert abs(page.run(top) - before) < 2
+        announced = page.run("document.querySelector('#announcer').textContent")
+        server.lines.write(Record(999.0, NameCorrected("good", "good", "Vineela")))
+        server.lines.write(caption(540, "Ende.", final=True))
+        page.until(lambda: "Ende." in page.texts)
+        said = page.run("document.querySelector('#announcer').textContent")
+        assert said == announced.removeprefix("Satz 535.") + "Ende.", "lines that had left the page are no news"
 
 
 @long

@@ -295,6 +295,15 @@ def test_a_segment_whose_words_went_to_another_gets_an_empty_final() -> None:
     ]
 
 
+def test_a_segment_that_lost_its_words_keeps_its_times() -> None:
+    answers = "By bus. Every", "By the bus every", "By the bus every day"
+    transcriber = Transcriber(Answering(*answers), STEADY, ManualClock())
+    shown, *emptied = [
+        one for start in (3.0, 4.0, 5.0) for one in hear(transcriber, 1.0, start, pause=start == 5.0) if one.segment_id
+    ]
+    assert [(one.text, one.start, one.end) for one in emptied] == [("", shown.start, shown.end)] * 2
+
+
 def test_sound_without_words_gives_nothing_and_uses_no_id() -> None:
     transcriber = Transcriber(Answering("", "", "", "", "now"), STEADY, ManualClock())
     assert hear(transcriber, 3.2, pause=True) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from livetrans.config import DecodingSettings, OutputSettings, PromptSettings, Settings, Term
-from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, Transcript
+from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, Repair, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
 from livetrans.session.export import LastCaptions
@@ -590,3 +590,13 @@ async def test_a_name_is_corrected_by_choosing_it_and_kept_by_enter(tmp_path: Pa
         await stage.press("e")
         await stage.press("escape", "e", "escape")
         assert corrections[1:] == []
+
+
+async def test_a_repaired_name_that_is_typed_is_corrected_where_it_was_heard() -> None:
+    said = caption(0, "Danke, Hana.", source="Thank you, Hana.", final=True)
+    said = replace(said, transcript=replace(said.transcript, repairs=(Repair(11, 15, "hanna"),)))
+    async with on_stage(started(), said) as stage:
+        corrections: list[NameCorrected] = []
+        stage.app._pipeline.correct = corrections.append
+        await stage.press("e", "tab", *"Hana", "equals_sign", *"Hannah", "enter")
+        assert corrections == [NameCorrected("hanna", "Hana", "Hannah")]

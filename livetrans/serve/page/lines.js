@@ -55,6 +55,9 @@ export class Lines {
       this.hold();
       line = this.make(key, run, values.line);
     }
+    const isLast = !line.nextElementSibling;
+    /* A line that was left behind comes back above all others when a name in it is corrected. */
+    const isOld = isNew && !isLast && !line.previousElementSibling;
     const wasFinal = line.classList.contains("final");
     line.querySelector(".text").dir = parts.rightToLeft ? "rtl" : "ltr";
     line.classList.toggle("final", parts.final);
@@ -69,10 +72,11 @@ export class Lines {
     source.title = parts.repaired.length ? `repaired: ${parts.repaired.join(", ")}` : "";
     write(source.firstChild, parts.source.slice(0, parts.committed), parts.spoken);
     write(source.lastChild, parts.source.slice(parts.committed), parts.spoken);
-    if (parts.final && !wasFinal && !this.isAtEnd) this.below += 1;
+    const isFinished = parts.final && !wasFinal && !isOld;
+    if (isFinished && !this.isAtEnd) this.below += 1;
     this.forget();
-    this.settle(isNew && !line.nextElementSibling);
-    return parts.final && !wasFinal;
+    this.settle(isNew && isLast);
+    return isFinished;
   }
 
   /* Say a finished line to screen readers, once. */
