@@ -186,6 +186,24 @@ def two_at_one_microphone(world: World, command: str) -> None:
     assert {event["track"] for event in captions(sessions(world)[-1])} & {"Ana", "Ben"}
 
 
+@journey("livetrans mic --to de --glossary names.tsv")
+def keep_names_right(world: World, command: str) -> None:
+    """A spelling of the file is repaired, and `e` corrects a name and keeps it there."""
+    glossary = world.tree / "names.tsv"
+    glossary.write_text("River Thames,=,river\n", encoding="utf-8")
+    with captioned(world, command) as terminal:
+        terminal.wait_for("River Thames")
+        terminal.type("e")
+        terminal.wait_for("heard: river")
+        terminal.type("\r")
+        terminal.wait_for("River Thames = ")
+        terminal.type("Rhine\r")
+        terminal.wait_for("Rhine from now on")
+        terminal.type("\r")
+        terminal.wait_for("the Rhine ")
+    assert "Rhine" in glossary.read_text(encoding="utf-8")
+
+
 @journey("livetrans mic --from en --to de --serve")
 def serve_captions(world: World, command: str) -> None:
     """A browser on this machine reads along, at the address on the screen."""
