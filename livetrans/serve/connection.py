@@ -28,6 +28,8 @@ OPEN_SECONDS = 10.0
 """Time limit for a request to arrive, and for an answer other than the stream to be taken."""
 STALLED_SECONDS = 30.0
 """Time without taking anything after which a reader is disconnected."""
+LAST_SECONDS = 1.0
+"""Time that slow readers have at the end of a run to take the last captions."""
 QUIET_SECONDS = 15.0
 """Time without captions after which the state is sent again, so that both sides notice a lost connection."""
 BATCH = 16_384
@@ -54,7 +56,8 @@ class ReaderConnection(asyncio.Protocol):
         """Start of the current wait: for the request, for the reader, or for a caption."""
         self._method = b""
         self._is_answered = False
-        self._is_blocked = False
+        self.is_blocked = False
+        """Whether the system takes no more bytes for it."""
         self.wanted: StreamQuery | None = None
         """The query, if this is a reader of the stream."""
         self._reached = ReaderPosition(0, 0)
@@ -90,10 +93,10 @@ class ReaderConnection(asyncio.Protocol):
             self._refuse(refusal)
 
     def pause_writing(self) -> None:
-        self._is_blocked, self._since = True, self._connections.now()
+        self.is_blocked, self._since = True, self._connections.now()
 
     def resume_writing(self) -> None:
-        self._is_blocked, self._since = False, self._connections.now()
+        self.is_blocked, self._since = False, self._connections.now()
         self.send_news()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -101,7 +104,7 @@ class ReaderConnection(asyncio.Protocol):
 
     def send_news(self) -> None:
         """Send a reader of the stream as many changes as it can take."""
-        while self.wanted and not self._is_blocked and not self._transport.is_closing():
+        while self.wanted and not self.is_blocked and not self._transport.is_closing():
             data, self._reached = self._connections.lines.since(self._reached, self.wanted, BATCH)
             if not data:
                 return
@@ -111,7 +114,7 @@ class ReaderConnection(asyncio.Protocol):
     def drop_stalled(self, now: float) -> None:
         """Drop the connection if it takes too long. Send the state to readers of a quiet run. Called every second."""
         waited = now - self._since
-        if not self.wanted or self._is_blocked:
+        if not self.wanted or self.is_blocked:
             if waited > (STALLED_SECONDS if self.wanted else OPEN_SECONDS):
                 self._transport.abort()
         elif waited > QUIET_SECONDS:
@@ -120,7 +123,7 @@ class ReaderConnection(asyncio.Protocol):
 
     def end(self) -> None:
         """End the answer. Browsers may drop the last captions of one that is cut."""
-        if self.wanted and not self._is_blocked and not self._transport.is_closing():
+        if self.wanted and not self.is_blocked and not self._transport.is_closing():
             self._send(h11.EndOfMessage())
         self._transport.abort()
 
@@ -218,7 +221,11 @@ class Connections:
         for connection in tuple(self._open):
             connection.drop_stalled(now)
 
-    def end(self) -> None:
+    async def end(self) -> None:
+        """End all connections, once slow readers have the last captions or take too long."""
+        limit = self.now() + LAST_SECONDS
+        while any(one.wanted and one.is_blocked for one in self._open) and self.now() < limit:
+            await asyncio.sleep(0.02)
         for connection in tuple(self._open):
             connection.end()
 

@@ -136,7 +136,7 @@ class CaptionServer:
             loop.run_forever()
         finally:
             server.close()
-            connections.end()
+            loop.run_until_complete(connections.end())
             loop.run_until_complete(asyncio.sleep(0))
             loop.close()
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import Settings
 from livetrans.events import Gap, NameCorrected, Record, RunEnded, RunStarted, SettingChanged
+from livetrans.serve import connection as connection_module
 from livetrans.serve import lines as module
 from livetrans.serve.lines import SharedLines, StreamQuery
 
@@ -152,6 +154,23 @@ def test_the_end_of_a_run_ends_the_stream_whole() -> None:
         server.stop()
         while part := reader.recv(65536):
             received += part
+    assert b"the end" in received and received.endswith(b"\r\n0\r\n\r\n")
+
+
+def test_a_slow_reader_gets_the_last_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "LAST_SECONDS", 20)
+    with served() as server, connect(server) as slow:
+        slow.sendall(request(server, "captions"))
+        received = slow.recv(1000)
+        for number in range(400):
+            server.lines.write(caption(number, "wort " * 1000, final=True))
+        server.lines.write(caption(400, "the end", final=True))
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        stopping.join(0.2)
+        while part := slow.recv(65536):
+            received += part
+        stopping.join()
     assert b"the end" in received and received.endswith(b"\r\n0\r\n\r\n")
 
 
