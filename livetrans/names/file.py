@@ -80,9 +80,9 @@ def add_spelling(path: Path, written: str, heard: str) -> None:
             changed.append(heard)
         if changed != spellings:
             columns[2] = " | ".join(changed)
-            lines[place] = delimiter.join(map(_quoted, columns) if delimiter == "," else columns).rstrip(delimiter)
+            lines[place] = delimiter.join(map(_quoted, columns)).rstrip(delimiter)
     if not is_written:
-        lines.append(f"{written}\t{KEEP}\t{heard}")
+        lines.append("\t".join(map(_quoted, (written, KEEP, heard))))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.writelines(f"{line}\n" for line in lines)
@@ -130,4 +130,5 @@ def _keys(term: Term) -> Sequence[tuple[str, str]]:
 
 
 def _quoted(column: str) -> str:
-    return f'"{column.replace(chr(34), chr(34) * 2)}"' if "," in column or '"' in column else column
+    needs_quotes = column.startswith("#") or any(sign in column for sign in ',"')
+    return f'"{column.replace(chr(34), chr(34) * 2)}"' if needs_quotes else column

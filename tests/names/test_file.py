@@ -94,6 +94,8 @@ def test_a_kept_correction_is_on_the_line_of_its_term_or_on_a_new_one(file: Path
     add_spelling(file, "Vineela", "vin eela")
     file.write_text(f"{file.read_text()}Vanessa,=,en: vanilla | vanesa\n")
     add_spelling(file, "Venilla", "vanilla")
+    add_spelling(file, "#one", 'tag "one')
+    add_spelling(file, "#one", '"tag" one')
     terms, faults = read_terms(file)
     assert faults == []
     assert file.read_text().startswith("# names\n")
@@ -103,4 +105,5 @@ def test_a_kept_correction_is_on_the_line_of_its_term_or_on_a_new_one(file: Path
         "Smith, John": ["smit joan"],
         "OpenRouter": ["open router", "open, vrouter"],
         "Vanessa": ["vanesa"],
+        "#one": ['tag "one', '"tag" one'],
     }
