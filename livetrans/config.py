@@ -343,7 +343,7 @@ class BetweenSettings:
     languages: tuple[str, ...] = option(
         (), "--between LANGUAGES", kind="pair", everyday=True, in_file=False,
         commands=("mic", "listen", "replay", "doctor"),
-        help="Two spoken languages, as in en,de. Each is translated into the other; what you read comes first. It "
+        help="Both ways between two languages: en,de. The first is the one that you read. It "
         "replaces --from and --to.",
     )
     names: tuple[str, ...] = ()

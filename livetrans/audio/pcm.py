@@ -71,7 +71,9 @@ class PcmStream:
         except (OSError, ValueError) as error:
             raise SourceError(f"Standard input broke off ({error}): start the program before it again.") from error
         if position == 0 and not self._pause.closed:
-            raise SourceError("Standard input gave no sound: pipe 16-bit mono 16 kHz PCM into it.")
+            raise SourceError(
+                "Standard input gave no sound: pipe a recording into it, or raw PCM (16 kHz, mono, 16 bits)."
+            )
 
     def pause(self, paused: bool) -> None:
         self._pause.set(paused)

@@ -43,7 +43,7 @@ IDLE_SECONDS = 0.25
 _HELD = "held"
 """Marks an output that is listened to for its latency alone."""
 _NO_SERVER = (
-    "No sound server answers, without which what this computer plays cannot be heard: start PulseAudio, or PipeWire "
+    "No sound server answers, so livetrans cannot hear what this computer plays: start PulseAudio, or PipeWire "
     "with pipewire-pulse, and run livetrans in the session of the user who plays the sound."
 )
 _MISSING = "{} is missing, which `livetrans listen` needs: use `apt install {}`."

@@ -33,7 +33,7 @@ SECONDS = (1, 2, 3)
 @click.option("--asr", metavar="MODEL", help="Recogniser: a name or a path, as in `livetrans mic`.")
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="As in `livetrans mic`.")
 def command(folder: Path, asr: str | None, engine: str) -> None:
-    """Count how often the language of a clip is heard wrong, of two, after 1, 2 and 3 seconds of speech.
+    """Count how often a clip's language is taken for another after 1, 2 and 3 seconds of speech.
 
     FOLDER holds a folder for each language, named by its code or name, with clips of sound. Each clip is heard as
     `--between` hears the first stretch of speech, once against each of the other languages.

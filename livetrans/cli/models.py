@@ -106,14 +106,12 @@ def list_command(as_json: bool) -> None:
     click.echo("\nOthers: --asr FOLDER, --mt FILE.gguf, or their folder in LIVETRANS_MODELS.")
 
 
-@command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
+@command.command("pull", short_help="Fetch a model, or a pair: small, good or best.")
 @click.argument("name", metavar="NAME")
-@_language("--from", "sources", type=LANGUAGES_OR_AUTO, default="en", help="For a purpose: spoken languages.")
-@_language("--to", "targets", type=LANGUAGES, default="de", help="For a purpose: caption languages.")
-@click.option(
-    "--between", metavar="LANGUAGES", type=LANGUAGE_PAIR, help="For a purpose: both ways between two languages."
-)
-@click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
+@_language("--from", "sources", type=LANGUAGES_OR_AUTO, default="en", help="For a pair: spoken languages.")
+@_language("--to", "targets", type=LANGUAGES, default="de", help="For a pair: caption languages.")
+@click.option("--between", metavar="LANGUAGES", type=LANGUAGE_PAIR, help="For a pair: both ways between two languages.")
+@click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a pair: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
 def pull_command(
     name: str,
@@ -125,7 +123,7 @@ def pull_command(
 ) -> None:
     """Fetch a model, or a recogniser and a translator.
 
-    NAME small, good or best stands for a pair that knows --from and --to, or both ways of --between. Any other is a
+    NAME is a pair that knows --from and --to, or both ways of --between: small, good or best. Or it is one model: a
     name from the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator), owner/repository (a
     recogniser in faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the address of its page on
     the hub. Run the same command again to continue a fetch that was cut.
@@ -322,13 +320,13 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     """Print the models of the catalogue that are not on this machine, and the pairs for a purpose."""
     catalogue, here = known_models(), [model.entry for model in found]
     click.echo("Models to fetch, with `livetrans models pull NAME`:")
-    click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
+    click.echo(f"  {'name':<23} {'size':>8}  {'memory':>7}  {'languages':<12} licence")
     for entry in catalogue.models:
         if entry in here:
             continue
         size = file_size(entry.size) if entry.size else "unknown"
         needed = f"~{entry.memory / 1e9:.1f} GB" if entry.memory else "unknown"
-        click.echo(f"  {entry.name:<23}{size:>8}  {needed:>7}  {_languages(entry):<12} {entry.licence}")
+        click.echo(f"  {entry.name:<23} {size:>8}  {needed:>7}  {_languages(entry):<12} {entry.licence}")
         click.echo(f"    {entry.kind}: {entry.why}")
         if entry.restriction:
             click.echo(f"    {entry.restriction}")

@@ -443,8 +443,8 @@ _FOR_EXPERTS = f"""
 def config_command(action: str | None, file: Path | None, yes: bool) -> None:
     """Show what the configuration file and the environment set, or write a file with every key.
 
-    Keys are the long names of options, so that there is one set of names to learn. Those of the options that `--help`
-    does not list stand in a table for experts, [expert].
+    Keys are the long names of options, so that there is one set of names to learn. The table [expert] has
+    those of the options that only `--help-all` lists.
     """
     path = file or default_config_file()
     if action == "path":

@@ -113,7 +113,7 @@ def command(
     Name a session as `livetrans sessions` lists it, or by the beginning of its name; `last` is the newest. Standard
     input is a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
     readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
-    Where Ctrl-C ends a replay with -o or at full speed, what was heard is kept, and the exit code is 130.
+    If Ctrl-C ends a replay with -o or at full speed, what was heard is kept, and the exit code is 130.
     """
     if offline and speed == "real" and was_given("speed"):
         raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")

@@ -52,7 +52,7 @@ to_option = click.option(
     "--to",
     metavar="LANGUAGE",
     type=LANGUAGES,
-    help="Languages of the captions, of a session in several.",
+    help="Only these languages of a session that has several.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
 

@@ -269,6 +269,12 @@ def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
     return replace(caption, transcript=right, text=text, accepted=())
 
 
+def is_only_translated(name: NameCorrected, captions: Sequence[Caption]) -> bool:
+    """Return whether the reader corrects a word that the captions have, and that none of their sources has."""
+    repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
+    return not any(corrected(one, name) for one in captions) and any(repairer.repair(one.text)[1] for one in captions)
+
+
 class Repairs:
     """Repairs what a run hears, by the settings that hold at the time."""
 

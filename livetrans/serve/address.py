@@ -92,7 +92,7 @@ def parse_serve_address(text: str) -> ServeAddress:
                 "or --serve after the files"
             )
     if address and (address.is_unspecified or address.is_multicast):
-        raise UsageError(f"{host} is no address of one machine; write --serve {LAN}, and that of this one is found")
+        raise UsageError(f"{host} is not the address of one machine; write --serve {LAN} to use this machine's own")
     if address and is_lan and address.is_loopback:
         raise UsageError(f"others cannot reach {host}; write --serve {LAN}, or --serve {host} for this machine alone")
     if address and not is_lan and not address.is_loopback:

@@ -15,6 +15,7 @@ from textual.widgets import Footer, Input
 from livetrans.config import PANELS
 from livetrans.events import Caption, Gap, NameCorrected, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
+from livetrans.names.repair import is_only_translated
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
 from livetrans.tui import keys
@@ -35,6 +36,7 @@ POLL_SECONDS = 0.25
 NAMES_FROM = 12
 """Finished captions whose names the key lists."""
 HAS_ENDED = "the run has ended: this key changes nothing any more"
+ONLY_TRANSLATED = "only the translation has this word: write the one of its source"
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Least width for each class of the style sheet. Below 76 columns a panel would leave captions no room."""
 HEIGHTS = [(0, "-tiny"), (12, "-short"), (16, "-medium"), (ROOMY_HEIGHT, "-tall")]
@@ -349,6 +351,8 @@ class LivetransApp(App[str]):
     def _correct(self, name: NameCorrected) -> str | None:
         if self._phase is Phase.ENDED:
             return HAS_ENDED
+        if is_only_translated(name, [*self._boards.history, *self._boards.captions]):
+            return ONLY_TRANSLATED
         self._pipeline.correct(name)
         return None
 

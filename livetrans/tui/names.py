@@ -22,7 +22,7 @@ from livetrans.text import nearest, one_line, visible
 MOST_NAMES = 30
 LEAST_LETTERS = 3
 CHOOSE = "enter corrects the name · esc closes"
-TYPE = "what is shown = the right name · enter writes it from now on, and in the captions so far"
+TYPE = "enter writes the right name from now on, and in the captions so far"
 
 
 class Likely(NamedTuple):
@@ -84,7 +84,7 @@ class NamesScreen(ModalScreen[str]):
         self._corrected: NameCorrected | None = None
         self._list = OptionList(*map(_row, names), id="names")
         self._input = Input(
-            placeholder="what is shown = the right name", compact=True, select_on_focus=False, id="name"
+            placeholder="the source's word = the right name", compact=True, select_on_focus=False, id="name"
         )
         self._hint = Static(CHOOSE if names else TYPE, markup=False, id="hint")
 
@@ -115,13 +115,14 @@ class NamesScreen(ModalScreen[str]):
         if self._chosen and not sign:
             shown, written = self._chosen.shown, shown
         if not (any(map(str.isalnum, shown)) and any(map(str.isalnum, written))):
-            self._hint.update("write what is shown, an equals sign, and the right name")
+            self._hint.update("write the source's word, an equals sign, and the right name")
             return
         listed = (likely.heard for likely in (self._chosen, *self._names) if likely and likely.shown == shown)
-        self._corrected = NameCorrected(next(listed, shown), shown, written)
-        if answer := self._correct(self._corrected):
-            self.dismiss(answer)
+        name = NameCorrected(next(listed, shown), shown, written)
+        if answer := self._correct(name):
+            self._hint.update(answer)
             return
+        self._corrected = name
         self._list.display = False
         self._hint.update(f"{written} from now on · enter keeps it in the glossary · esc only for this run")
 

@@ -16,7 +16,7 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
 from livetrans.session.export import LastCaptions
 from livetrans.tui import captions
-from livetrans.tui.app import LivetransApp
+from livetrans.tui.app import ONLY_TRANSLATED, LivetransApp
 from livetrans.tui.captions import Current, History
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import BIAS_STEP, COMMANDS, listed
@@ -579,6 +579,9 @@ async def test_a_name_is_corrected_by_choosing_it_and_kept_by_enter(tmp_path: Pa
         corrections: list[NameCorrected] = []
         stage.app._pipeline.correct = corrections.append
         await stage.press("e")
+        await stage.press("tab", *"Danke=Merci", "enter")
+        assert ONLY_TRANSLATED[:30] in stage.text and corrections == []
+        await stage.press("escape", "e")
         assert "Vanilla" in stage.text and "Vineela?" in stage.text
         await stage.press("enter", "enter")
         assert corrections == [NameCorrected("Vanilla", "Vanilla", "Vineela")]
