@@ -621,12 +621,16 @@ class Setting:
         """
         name, *values = self.option.needs or ("",)
         needed = SETTINGS.get(name)
-        value = needed.of(settings) if needed else True
+        if needed is None:
+            return None
+        value = needed.of(settings)
         if value in values if values else value not in (None, False, UNNAMED, ()):
             return None
         if values:
             return f"with --{name} {value}", f"choose --{name} {' or '.join(values)}"
-        return (f"with --{name}", f"leave out --{name}") if value is False else (f"without --{name}", f"add --{name}")
+        if value is False:
+            return f"with --{name}", f"leave out --{name}"
+        return f"without --{name}", f"add {needed.option.name}"
 
     def of(self, settings: Settings) -> Any:
         """Return its value; its default in settings without the stage."""

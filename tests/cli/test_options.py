@@ -122,7 +122,7 @@ def test_a_conversation_has_a_translator_for_each_direction_one_for_both_if_ther
         ("--between en,eo", "tells apart"),
         ("--between en,de --to fr", "--to has no effect with --between"),
         ("--names Ana,Ben", "add --between"),
-        ("--mt-back tower", "add --between"),
+        ("--mt-back tower", "add --between LANGUAGES"),
     ],
 )
 def test_a_conversation_without_sense_is_refused(
