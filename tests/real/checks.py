@@ -396,7 +396,7 @@ def screen(here: Here) -> Figures:
     terminal = Terminal(ROOT, dict(os.environ))
     try:
         terminal.run(f"{' '.join(LIVETRANS)} replay recordings/demo.flac --no-session; echo code=$?")
-        terminal.wait_for(lambda text: bool(re.search(r"lag finals +\d", text)))
+        terminal.wait_for(lambda text: bool(re.search(r"lag (growing|finals) +\d", text)))
         took = time.monotonic() - began
         terminal.type("?")
         terminal.wait_for("esc closes")
