@@ -186,7 +186,7 @@ def windows(here: Here) -> Figures:
     }
 
 
-@check("step", "With the default --step of 0.8 s, a recogniser of people keeps up.", minutes=90)
+@check("step", "With passes 0.8 s apart, the longest step of the default, a recogniser of people keeps up.", minutes=90)
 def step(here: Here) -> Figures:
     model = here.recogniser()
     heard = {seconds: here.hear(model, here.clips()[:3], step=seconds) for seconds in (0.8, 0.4, 0.2)}
