@@ -289,7 +289,7 @@ class RunWriter:
 
     def _fault(self, fault: OSError) -> SessionError:
         reason = fault.strerror or str(fault)
-        return SessionError(f"{self._path} cannot be written ({reason}); free space or choose another place")
+        return SessionError(f"{self._path} cannot be written ({reason}); free some space or choose another place")
 
     def __enter__(self) -> RunWriter:
         return self

@@ -209,7 +209,9 @@ def _report_system_error(fault: OSError, debug: bool) -> int:
         return _report(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
     if fault.errno in _FULL:
         discard_output()
-        return _report(f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug)
+        return _report(
+            f"the output cannot be written ({fault.strerror}); free some space or choose another place", 1, debug
+        )
     return _internal_error(fault, debug)
 
 

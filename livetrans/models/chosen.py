@@ -145,7 +145,7 @@ def find_model(
     variable = {RECOGNISER: RECOGNISER_VARIABLE, TRANSLATOR: TRANSLATOR_VARIABLE}.get(kind, "")
     wanted = str(name) if name not in (None, UNNAMED) else os.environ.get(variable)
     if wanted:
-        return _find_named(kind, wanted)
+        return _find_named(kind, wanted, languages)
     found = list(find_models(kind))
     allowed = [model for model in found if not engines or model.engine in engines]
     fitting = [model for model in allowed if (model.entry or not model.elsewhere) and model.fits(languages)]
@@ -266,8 +266,8 @@ def on_apple_silicon() -> bool:
     return (platform.system(), platform.machine()) == ("Darwin", "arm64")
 
 
-def _find_named(kind: str, name: str) -> FoundModel:
-    """Return the model at a path or with a name."""
+def _find_named(kind: str, name: str, languages: RunLanguages) -> FoundModel:
+    """Return the model at a path or with a name; `languages`: those of the advice where there is none."""
     path, found = Path(name).expanduser(), _candidates(kind)
     if kind_of(path) == kind if kind == RECOGNISER else is_gguf(path):
         model: FoundModel | None = describe(path, kind, "named")
@@ -280,7 +280,8 @@ def _find_named(kind: str, name: str) -> FoundModel:
         else:
             fault = f"there is no {'file' if os.sep in name or path.suffix == '.gguf' else kind} {name!r}"
         entry = known_models().entry(name)
-        raise _missing(kind, fault, found, entry.name if entry and entry.kind == kind else "small --from en --to de")
+        fetch = entry.name if entry and entry.kind == kind else f"small {languages.pull_options}"
+        raise _missing(kind, fault, found, fetch)
     if kind == TRANSLATOR and is_stateful(model.path):
         raise ModelError(f"{model.name} {STATEFUL_ADVICE}")
     return model

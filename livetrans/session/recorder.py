@@ -191,9 +191,9 @@ def _cut_half_line(events: FileIO) -> int:
 def _error(folder: Path, error: OSError, *, append: bool = False) -> SessionError:
     reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
     if append:
-        advice = "free space" if error.errno == errno.ENOSPC else "check its permissions"
+        advice = "free some space" if error.errno == errno.ENOSPC else "check its permissions"
         return SessionError(f"Nothing can be added to the session {folder} ({reason}): {advice}.")
-    advice = "free space, choose" if error.errno == errno.ENOSPC else "choose"
+    advice = "free some space, choose" if error.errno == errno.ENOSPC else "choose"
     return SessionError(
         f"The session cannot be recorded in {folder} ({reason}): "
         f"{advice} a folder with --session, or record none with --no-session."

@@ -261,7 +261,9 @@ def put(stream: LineOutput, text: str) -> None:
         raise OutputClosed from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise SessionError(f"The output cannot be written ({reason}): free space or choose another place.") from error
+        raise SessionError(
+            f"The output cannot be written ({reason}): free some space or choose another place."
+        ) from error
 
 
 def open_records(settings: OutputSettings) -> list[Sink]:

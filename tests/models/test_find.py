@@ -113,6 +113,8 @@ def test_a_model_is_taken_for_the_languages_that_it_knows(home: Path) -> None:
     general.unlink()
     with pytest.raises(ModelError, match="`livetrans models pull small --from en --to de,sv`"):
         translator("en", "de", "sv")
+    with pytest.raises(ModelError, match=r"no translator 'z'; .*`livetrans models pull small --from fr --to ar`"):
+        translator("fr", "ar", name="z")
     assert recogniser().name == "livetrans-recogniser-en"
     write(folder / "faster-whisper-small.en/model.bin")
     with pytest.raises(
