@@ -17,7 +17,7 @@ KEEP = "="
 """The translation of a term that stays as it is."""
 LONGEST = 8
 """Most words of a line that is a term alone: a longer one is a sentence, of another file."""
-_COLUMNS = "write a term, a tab or a comma, its translation, and if you like how it was heard (a | b)"
+_COLUMNS = "write a term, a tab or a comma, its translation, and optionally how it was heard (a | b)"
 
 
 def read_terms(path: Path) -> tuple[tuple[Term, ...], list[str]]:
