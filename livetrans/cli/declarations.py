@@ -160,7 +160,9 @@ def track_names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     fits = all(name.isprintable() and 0 < display_width(name) <= LONGEST_NAME_COLUMNS for name in names)
     if len(set(names)) != 2 or len(names) != 2 or not fits:
-        raise ValueError(f"is not two names of at most {LONGEST_NAME_COLUMNS} letters; write them as me,them.")
+        raise ValueError(
+            f"is not two different names of at most {LONGEST_NAME_COLUMNS} letters; write them as me,them."
+        )
     return names
 
 
