@@ -14,8 +14,9 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.between import LATEST, WAVERING_STEP, SpokenPair
+from livetrans.speech.between import LATEST, WAITING_STEP, SpokenPair
 from livetrans.speech.recogniser import Hypothesis, Recogniser
+from livetrans.speech.whisper_model import AGREEING_PASSES
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 from livetrans.text import one_line
 
@@ -66,6 +67,10 @@ class Transcriber:
         """First sample of the running stretch of a conversation."""
         self._steady_end = 0.0
         """Source time of the end of the sound in which its language was sure."""
+        self._sure_ends: list[float] = []
+        """Those of the newest passes in a row that speak for its language."""
+        self._waits = False
+        """Whether words wait, because somebody else may speak."""
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
         self._segments = OpenSegments(ids or count(), settings)
@@ -146,15 +151,13 @@ class Transcriber:
 
     def _step_samples(self) -> int:
         """Return the samples of new sound that trigger a pass: a step, or as long as the last pass took if longer."""
-        step = self.step
+        step = min(self.step, WAITING_STEP) if self._waits else self.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
         samples = max(round(step * self.step_factor * SAMPLE_RATE), 1)
         if self._pair and self._pair.decided is None and self._stretch_start is not None:
             missing = round(LATEST * SAMPLE_RATE) - (self._buffer.end_sample - self._stretch_start)
             samples = min(samples, self._new_samples + missing) if missing >= 0 else samples
-        elif self._pair and self._pair.wavers:
-            samples = min(samples, round(WAVERING_STEP * SAMPLE_RATE))
         return samples
 
     @property
@@ -213,13 +216,10 @@ class Transcriber:
         """Return the updates that follow from the words of the whole buffer."""
         self._new_samples = 0
         words = self._source_words(hypothesis)
-        if self._pair and self._pair.wavers and not (final or self._buffer.full):
-            # New words wait until the language is sure again, and those after a gap, where the turn may have changed.
-            gaps = (one.end for one, other in pairwise(words) if other.start - one.end >= TURN_GAP)
-            steady = max((end for end in gaps if 0 <= self._steady_end - end <= LATEST), default=self._steady_end)
+        if self._pair:
+            steady = math.inf if final or self._buffer.full else self._steady(words)
             words = tuple(word for word in words if word.start + word.end <= 2 * steady)
-        else:
-            self._steady_end = self._buffer.end
+            self._waits = steady < math.inf
         newly = self._agreement.update(words, self._buffer.start)
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
@@ -227,6 +227,22 @@ class Transcriber:
             newly += self._trim(hypothesis.segment_ends)
         self._segments.take(newly, self._agreement.tail, stats)
         return self._segments.update(final=final, may_end=may_end)
+
+    def _steady(self, words: Sequence[Word]) -> float:
+        """Return the time from which words of a conversation wait, because somebody else may speak: seconds.
+
+        They wait after a gap until passes that agree speak for the language since then, `LATEST` at most; and where the
+        newest pass speaks against it, until one does not.
+        """
+        assert self._pair
+        gaps = [one.end for one, other in pairwise(words) if other.start - one.end >= TURN_GAP]
+        if self._pair.wavers:
+            self._sure_ends.clear()
+            return max((end for end in gaps if 0 <= self._steady_end - end <= LATEST), default=self._steady_end)
+        self._steady_end = self._buffer.end
+        self._sure_ends = [*self._sure_ends[1 - AGREEING_PASSES :], self._buffer.end] if self._pair.is_sure else []
+        sure_since = self._sure_ends[0] if len(self._sure_ends) == AGREEING_PASSES else 0.0
+        return next((end for end in gaps if end > max(sure_since, self._buffer.end - LATEST)), math.inf)
 
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
         """Return what the recogniser hears, by a second try if it fails and can be loaded again."""
