@@ -85,11 +85,13 @@ class Repairer:
         own: set[tuple[str, ...]] = set()
         spellings: dict[tuple[str, ...], str] = {}
         for term in terms:
-            own.add(forms_of(term.text))
+            if not (written := forms_of(term.text)):
+                continue
+            own.add(written)
             for spelling, code in term.heard:
                 if code in ("", language) and (forms := forms_of(spelling)):
                     spellings[forms] = min(term.text, spellings.get(forms, term.text))
-        for forms in own - {()}:
+        for forms in own:
             self._terms.setdefault(forms[0], []).append(forms)
         for forms, term_text in spellings.items():
             if forms not in own:
@@ -150,7 +152,7 @@ class Repairer:
                 grows
                 and undecided == known
                 and self._sounds
-                and self._sounds.may_begin([one.form for one in tokens[place:]])
+                and self._sounds.may_begin(tuple(one.form for one in tokens[place:][:MOST_WORDS]))
             ):
                 undecided = place
         matches: list[Match] = []
@@ -164,16 +166,20 @@ class Repairer:
         return matches, undecided
 
     def _at(self, tokens: Sequence[Token], place: int) -> Iterator[Match]:
-        """Yield the spellings that begin at a token, the longest first."""
+        """Yield the spellings that begin at a token, the longest first, then what sounds alike, the nearest first."""
         token = tokens[place]
         for forms, term in chain(self._heard.get(token.form, ()), self._heard.get(token.owner, ())):
             if length := length_at(tokens, place, forms):
                 yield Match(place, place + length, term)
-        for last in range(min(place + MOST_WORDS, len(tokens)), place, -1) if self._sounds else ():
-            found = tokens[place:last]
-            words = (*(one.form for one in found[:-1]), found[-1].owner)
-            if self._sounds and all(one.follows for one in found[1:]) and (alike := self._sounds.found(words)):
-                yield Match(place, last, alike)
+        if self._sounds:
+            alike: list[tuple[float, int, str]] = []
+            for last in range(place + 1, min(place + MOST_WORDS, len(tokens)) + 1):
+                found = tokens[place:last]
+                if not all(one.follows for one in found[1:]):
+                    break
+                if near := self._sounds.found((*(one.form for one in found[:-1]), found[-1].owner)):
+                    alike.append((near[0], last, near[1]))
+            yield from (Match(place, last, term) for _, last, term in sorted(alike))
 
 
 def length_at(tokens: Sequence[Token], place: int, forms: Sequence[str], *, adjoining: bool = True) -> int:

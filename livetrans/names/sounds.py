@@ -1,7 +1,8 @@
 """Words that sound like a term and mean nothing else: a guarded rule, for languages with a list of common words.
 
-Silent fuzzy matching corrupts transcripts, so every guard has to hold. A common word is never a name. Consonants have
-to agree, vowels may not: the key of a word is its consonants, those that recognisers confuse taken together.
+Silent fuzzy matching corrupts transcripts, so every guard has to hold. A common word alone is never a name. Words are
+compared as they sound, by a weighted edit distance: recognisers keep consonants, confuse related ones, drop an `r`, and
+write any vowel. Only terms with the same key are compared: its consonants without `r`, related ones taken together.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import NamedTuple
 
 LANGUAGES = ("en",)
@@ -22,24 +24,40 @@ LEAST_LETTERS, LEAST_JOINED = 5, 7
 """Letters of a term that one word may stand for, and that several may."""
 LEAST_HEARD = 4
 """Letters of a word that is not taken for a common one."""
-NEAR = 0.77
-"""Likeness of the letters of one word that needs no equal key."""
-ALIKE, ALIKE_JOINED, ALIKE_COMMON = 0.77, 0.6, 0.75
-"""Likeness that an equal key needs: of one word, of several, and of several that are all common."""
-LEAST_KEY, LEAST_KEY_JOINED, LEAST_KEY_COMMON = 4, 4, 5
-"""Consonants that the key needs then."""
+LEAST_CONSONANTS = 3
+"""Consonants of a term."""
+ALONE, JOINED, COMMON = 0.13, 0.19, 0.035
+"""Distance, as a share of the term's weight, of one word, of several, and of several common ones for each consonant
+beyond the least."""
+HEARD = 0.4
+"""Share of these distances that a spelling allows which is not the term's own."""
 
+_ONE, _SEVERAL, _COMMON = range(3)
 WORDS_KEPT = 10_000
-"""Words whose sound and term are remembered: most words of an update were in the one before."""
+"""Words whose sound and terms are remembered: most words of an update were in the one before."""
 
 _SPELLED = [
     (re.compile(pattern), sound)
     for pattern, sound in (
-        ("sch|tch|sh|ch", "S"), ("ph|v", "f"), ("igh|gh(?![aeiouy])", "i"), ("th|dt", "t"), ("wh", "w"),
-        ("kn", "n"), ("wr", "r"), ("ck|qu?", "k"), ("x", "ks"), ("c(?=[eiy])|z", "s"), ("c|g", "k"), ("j", "S"),
-        ("b", "p"), ("d", "t"), ("w(?![aeiouy])", ""), ("[aeiouyh]+", "a"), (r"(.)\1+", r"\1"),
+        ("^x", "s"), ("bh", "v"), ("(?<=s)i(?=[aou])", "h"), ("sch|tch|sh|ch", "S"), ("ph|v", "f"),
+        ("igh|gh(?![aeiouy])", "i"), ("th|dt", "t"), ("wh", "w"), ("kn", "n"), ("wr", "r"), ("qu(?=[aiou]|e.)", "kw"),
+        ("ck|qu?", "k"), ("x", "ks"), ("c(?=[eiy])|z", "s"), ("c|g", "k"), ("j", "S"), ("b", "p"), ("d", "t"),
+        ("(?<=[aeiouy])r(?![aeiouyrh])", "R"), ("w(?![aeiouy])", ""), ("(?<![aeiouy])y(?=[aeiou])", "Y"),
+        ("a[aeiouyh]*", "a"), ("[eiy][aeiouyh]*", "e"), ("[ou][aeiouyh]*", "o"), ("h", ""), (r"(.)\1+", r"\1"),
     )
 ]  # fmt: skip
+"""Spellings as they sound: `R` is one that many speakers drop, `Y` a consonant, and vowels are front, open or back."""
+_VOWELS = "aeo"
+_WEIGHTS = dict.fromkeys([*_VOWELS, "w", "Y"], 0.3) | {"R": 0.2}
+"""Weights of sounds that come and go; others have 1."""
+_KEYS = str.maketrans("mSf", "nsp", "aeowYRr")
+_CHANGES = {
+    pair: cost
+    for pairs, cost in (("mn sS fp", 0.5), ("rR", 0.2), ("ae ao eo", 0.1), ("aR eR oR aw ew ow aY eY oY", 0.3))
+    for one in pairs.split()
+    for pair in (one, one[::-1])
+}
+"""Costs of a sound in place of another; of other pairs 1."""
 
 
 @cache
@@ -56,31 +74,52 @@ def letters(text: str) -> str:
 
 @lru_cache(WORDS_KEPT)
 def sound_of(word: str) -> str:
-    """Return a word's letters as they sound, with `a` for all vowels."""
-    sounds = word
+    """Return the sounds of a word of letters, a character each."""
     for pattern, sound in _SPELLED:
-        sounds = pattern.sub(sound, sounds)
-    return sounds
+        word = pattern.sub(sound, word)
+    return word
+
+
+def joined_sound(parts: Iterable[str]) -> str:
+    """Return the sounds of words that are said as one."""
+    return re.sub(r"(.)\1+", r"\1", "".join(map(sound_of, parts)))
 
 
 def key_of(sound: str) -> str:
-    """Return the consonants of a sound, after `a` where it begins with a vowel."""
-    return sound[:1] + _squeezed(sound[1:].replace("a", "")) if sound else ""
+    """Return the consonants that recognisers keep, after `a` where the sound begins with a vowel."""
+    return "a" * sound.startswith(tuple(_VOWELS)) + re.sub(r"(.)\1+", r"\1", sound.translate(_KEYS))
 
 
-def likeness(left: str, right: str) -> float:
-    """Return 1 - edits / letters of the longer one; an edit changes, adds, drops or swaps letters (OSA), 0..1."""
-    before: list[int] = []
-    row = list(range(len(right) + 1))
-    for i, one in enumerate(left, start=1):
-        new = [i]
-        for j, other in enumerate(right, start=1):
-            least = min(row[j] + 1, new[-1] + 1, row[j - 1] + (one != other))
-            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
-                least = min(least, before[j - 2] + 1)
-            new.append(least)
-        before, row = row, new
-    return 1 - row[-1] / max(len(left), len(right), 1)
+def weight(sound: str) -> float:
+    return _WEIGHTS.get(sound, 1)
+
+
+def distances(heard: str, sound: str) -> list[float]:
+    """Return the distances of what was heard from each beginning of a sound, the whole one last.
+
+    A distance is the least sum of weights of sounds dropped and added, and of costs of sounds changed.
+    """
+    drops = [weight(one) for one in heard]
+    row = [0.0, *accumulate(drops)]
+    found = [row[-1]]
+    for other in sound:
+        before, adds = row, weight(other)
+        row = [before[0] + adds]
+        for place, one in enumerate(heard):
+            change = before[place] + (0 if one == other else _CHANGES.get(one + other, 1))
+            row.append(min(change, before[place + 1] + adds, row[-1] + drops[place]))
+        found.append(row[-1])
+    return found
+
+
+class _Target(NamedTuple):
+    """A term, by a spelling that it has or was heard as."""
+
+    term: str
+    sound: str
+    weight: float
+    most: tuple[float, float, float]
+    """Largest distance of one word, of several, and of several common ones."""
 
 
 class Sounds:
@@ -89,70 +128,52 @@ class Sounds:
     def __init__(self, terms: Iterable[tuple[str, str]], language: str) -> None:
         """`terms`: each with a spelling that it has or was heard as."""
         self._common = common_words(language)
-        self._by_key: defaultdict[str, list[_Spelled]] = defaultdict(list)
-        self._by_first: defaultdict[str, list[_Spelled]] = defaultdict(list)
-        """By the first sound of the key."""
+        self._by_key: defaultdict[str, list[_Target]] = defaultdict(list)
+        self._beginnings: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        """By key, the beginnings of terms that several words may stand for, and the largest distance."""
         for spelling, term in sorted(set(terms)):
-            spelled = _Spelled.of(term, [letters(word) for word in spelling.split()])
-            if len(spelled.letters) >= LEAST_LETTERS:
-                self._by_key[spelled.key].append(spelled)
-                self._by_first[spelled.key[:1]].append(spelled)
-        joined = (term.key for terms in self._by_key.values() for term in terms if len(term.letters) >= LEAST_JOINED)
-        self._beginnings = {key[:length] for key in joined for length in range(len(key) + 1)}
+            parts = [letters(word) for word in spelling.split()]
+            sound, count = joined_sound(parts), sum(map(len, parts))
+            consonants = sum(weight(one) == 1 for one in sound)
+            if count >= LEAST_LETTERS and consonants >= LEAST_CONSONANTS:
+                whole = sum(map(weight, sound))
+                share = whole * (1 if spelling == term else HEARD)
+                joined = JOINED if count >= LEAST_JOINED else -1
+                common = min(COMMON * (consonants - LEAST_CONSONANTS), joined)
+                target = _Target(term, sound, whole, (ALONE * share, joined * share, common * share))
+                self._by_key[key_of(sound)].append(target)
+                if count >= LEAST_JOINED:
+                    longest = {key_of(sound[:end]): sound[:end] for end in range(1, len(sound) + 1)}
+                    for key, beginning in longest.items():
+                        most = self._beginnings[key].get(beginning, 0)
+                        self._beginnings[key][beginning] = max(most, target.most[_SEVERAL])
         self.found = lru_cache(WORDS_KEPT)(self._found)
+        self.may_begin = lru_cache(WORDS_KEPT)(self._may_begin)
 
-    def may_begin(self, words: Sequence[str]) -> bool:
+    def _may_begin(self, words: tuple[str, ...]) -> bool:
         """Return whether these words and others to come could stand for a term together."""
-        if len(words) >= MOST_WORDS:
-            return False
-        heard = _Spelled.of("", [letters(word) for word in words])
-        return _begins_join(words[0]) and heard.key in self._beginnings
-
-    def _found(self, words: tuple[str, ...]) -> str | None:
-        """Return the term that these words stand for; None for none, and where two terms are as likely."""
         parts = [letters(word) for word in words]
-        heard = _Spelled.of("", parts)
+        if len(words) >= MOST_WORDS or not _begins_join(parts):
+            return False
+        sound = joined_sound(parts)
+        beginnings = self._beginnings.get(key_of(sound), {})
+        return any(min(distances(sound, beginning)) <= most for beginning, most in beginnings.items())
+
+    def _found(self, words: tuple[str, ...]) -> tuple[float, str] | None:
+        """Return the distance and the term that these words stand for; None for none, and where two are as near."""
+        parts = [letters(word) for word in words]
         is_common = all(len(part) < LEAST_HEARD or part in self._common for part in parts)
-        is_refused = is_common if len(parts) == 1 else not _begins_join(words[0])
-        if not all(parts) or len(heard.letters) < LEAST_HEARD or is_refused:
+        is_refused = is_common if len(parts) == 1 else not _begins_join(parts)
+        if is_refused or not all(parts) or sum(map(len, parts)) < LEAST_HEARD:
             return None
-        count, least = (LEAST_KEY, ALIKE) if len(parts) == 1 else (LEAST_KEY_JOINED, ALIKE_JOINED)
-        count, least = (LEAST_KEY_COMMON, ALIKE_COMMON) if is_common else (count, least)
-        found: dict[str, float] = {}
-        for term in self._by_key.get(heard.key, ()) if len(heard.key) >= count else ():
-            if len(parts) == 1 or len(term.letters) >= LEAST_JOINED:
-                alike = (likeness(heard.letters, term.letters) + likeness(heard.sound, term.sound)) / 2
-                found[term.text] = max(alike if alike >= least else 0, found.get(term.text, 0))
-        for term in self._by_first.get(heard.key[:1], ()) if len(parts) == 1 else ():
-            edits = (1 - NEAR) * max(len(heard.letters), len(term.letters))
-            # An edit brings at most one letter that the other lacks.
-            lacking = max(len(set(heard.letters) - set(term.letters)), len(set(term.letters) - set(heard.letters)))
-            if max(lacking, abs(len(heard.letters) - len(term.letters))) <= edits:
-                alike = likeness(heard.letters, term.letters)
-                found[term.text] = max(alike if alike >= NEAR else 0, found.get(term.text, 0))
-        best = sorted(found, key=lambda term: -found[term])[:2]
-        return best[0] if best and found[best[0]] > (found[best[1]] if len(best) > 1 else 0) else None
+        kind = _COMMON if is_common else _SEVERAL if len(parts) > 1 else _ONE
+        sound = joined_sound(parts)
+        near = ((distances(sound, target.sound)[-1], target) for target in self._by_key.get(key_of(sound), ()))
+        found = sorted((edits / one.weight, one.term) for edits, one in near if edits <= one.most[kind])
+        is_sure = found and all(term == found[0][1] for share, term in found if share == found[0][0])
+        return found[0] if is_sure else None
 
 
-def _begins_join(word: str) -> bool:
-    """Return whether a word says enough to be the first of several that stand for a term."""
-    return len(key_of(sound_of(letters(word)))) > 1
-
-
-class _Spelled(NamedTuple):
-    """A term or heard words, spelled as one word."""
-
-    text: str
-    letters: str
-    sound: str
-    key: str
-
-    @classmethod
-    def of(cls, text: str, parts: Sequence[str]) -> _Spelled:
-        sound = _squeezed("".join(map(sound_of, parts)))
-        return cls(text, "".join(parts), sound, key_of(sound))
-
-
-def _squeezed(sound: str) -> str:
-    """Return the sounds, each once where it is repeated."""
-    return re.sub(r"(.)\1+", r"\1", sound)
+def _begins_join(parts: Sequence[str]) -> bool:
+    """Return whether the first of several words says enough to stand for a term with the others."""
+    return any(one not in _VOWELS for one in sound_of(parts[0])[1:])

@@ -170,6 +170,7 @@ def main() -> None:
                     print("   ", [item[:2] for ok, item in zip(right, found, strict=True) if not ok])
     print(f"false corrections per 10,000 words, with {len(NAMES) + len(OTHERS)} names")
     rules = {"spelled": Repairer([*spelled, *others], "en"), "names": Repairer([*alone, *others], "en", sounds=True)}
+    rules["both"] = Repairer([*spelled, *others], "en", sounds=True)
     for group, files in {"chosen on": CHOSEN_ON, "only reported": ONLY_REPORTED}.items():
         for file in files:
             path = SHARED / "corpora" / file

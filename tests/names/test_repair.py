@@ -64,6 +64,7 @@ def test_a_spelling_can_be_for_one_spoken_language() -> None:
 
 
 @given(glossaries, texts)
+@example((Term("'", "", (("a", ""),)), Term("b", "", (("s", ""),))), "a's")
 @example((Term("x y", "", (("z", ""),)), Term("b", "", (("w x", ""),))), "w z")
 @example((Term("Acme Inc.", "", (("acme", ""),)),), "acme's")
 def test_a_second_repair_changes_nothing(terms: tuple[Term, ...], text: str) -> None:
@@ -114,6 +115,8 @@ def test_what_sounds_like_a_term_is_repaired_and_a_common_word_is_not() -> None:
         "Delphine's Kubernetes, Postgres and an OpenRouter; the open route and posters."
     )
     assert repairer.repair("deal. Feen and post-haste girls")[1] == ()
+    assert repairer.repair("Vinela a cuborn eats a thing")[0] == "Vinela a Kubernetes a thing", "no word too many"
+    assert Repairer((Term("Vineela", ""),), "en", sounds=True).repair("vineoler a")[0] == "Vineela a"
     for language in (None, "de"):
         assert Repairer(SOUNDING, language, sounds=True).repair(heard)[1] == (), "there is no rule for the language"
 
