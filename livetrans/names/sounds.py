@@ -26,10 +26,10 @@ LEAST_HEARD = 4
 """Letters of a word that is not taken for a common one."""
 LEAST_CONSONANTS = 3
 """Consonants of a term."""
-ALONE, JOINED, COMMON = 0.13, 0.19, 0.035
+ALONE, JOINED, COMMON = 0.10, 0.17, 0.03
 """Distance, as a share of the term's weight, of one word, of several, and of several common ones for each consonant
 beyond the least."""
-HEARD = 0.4
+HEARD = 0.3
 """Share of these distances that a spelling allows which is not the term's own."""
 
 _ONE, _SEVERAL, _COMMON = range(3)
@@ -39,9 +39,9 @@ WORDS_KEPT = 10_000
 _SPELLED = [
     (re.compile(pattern), sound)
     for pattern, sound in (
-        ("^x", "s"), ("bh", "v"), ("(?<=s)i(?=[aou])", "h"), ("sch|tch|sh|ch", "S"), ("ph|v", "f"),
+        ("^x", "s"), ("bh", "v"), ("(?<=s)i(?=[aou])", "h"), ("sch|tch|sh|ch", "S"), ("ph", "f"),
         ("igh|gh(?![aeiouy])", "i"), ("th|dt", "t"), ("wh", "w"), ("kn", "n"), ("wr", "r"), ("qu(?=[aiou]|e.)", "kw"),
-        ("ck|qu?", "k"), ("x", "ks"), ("c(?=[eiy])|z", "s"), ("c|g", "k"), ("j", "S"), ("b", "p"), ("d", "t"),
+        ("ck|qu?", "k"), ("x", "ks"), ("c(?=[eiy])", "s"), ("c", "k"), ("j", "S"),
         ("(?<=[aeiouy])r(?![aeiouyrh])", "R"), ("w(?![aeiouy])", ""), ("(?<![aeiouy])y(?=[aeiou])", "Y"),
         ("a[aeiouyh]*", "a"), ("[eiy][aeiouyh]*", "e"), ("[ou][aeiouyh]*", "o"), ("h", ""), (r"(.)\1+", r"\1"),
     )
@@ -50,10 +50,15 @@ _SPELLED = [
 _VOWELS = "aeo"
 _WEIGHTS = dict.fromkeys([*_VOWELS, "w", "Y"], 0.3) | {"R": 0.2}
 """Weights of sounds that come and go; others have 1."""
-_KEYS = str.maketrans("mSf", "nsp", "aeowYRr")
+_KEYS = str.maketrans("bdfgmSvz", "ptpknsps", "aeowYRr")
 _CHANGES = {
     pair: cost
-    for pairs, cost in (("mn sS fp", 0.5), ("rR", 0.2), ("ae ao eo", 0.1), ("aR eR oR aw ew ow aY eY oY", 0.3))
+    for pairs, cost in (
+        ("mn sS zS fp vb fb vp bp dt gk vf zs", 0.5),
+        ("rR", 0.2),
+        ("ae ao eo", 0.1),
+        ("aR eR oR aw ew ow aY eY oY", 0.3),
+    )
     for one in pairs.split()
     for pair in (one, one[::-1])
 }
