@@ -73,6 +73,15 @@ def test_light_commands_load_no_heavy_library() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_help_reads_no_settings() -> None:
+    program = (
+        "import sys, livetrans.cli as cli\n"
+        "assert cli.run(['--help']) == 0\n"
+        "assert 'livetrans.config' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+
+
 def test_a_heavy_library_is_imported_by_its_owner_only() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts

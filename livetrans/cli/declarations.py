@@ -16,8 +16,6 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from livetrans.errors import UsageError
-from livetrans.files import input_path
-from livetrans.names.file import read_terms
 from livetrans.text import display_width, nearest
 
 LONGEST_NAME_COLUMNS = 20
@@ -164,17 +162,6 @@ def track_names(text: str) -> tuple[str, ...]:
             f"is not two different names of at most {LONGEST_NAME_COLUMNS} letters; write them as me,them."
         )
     return names
-
-
-def glossary_file(text: str) -> Path:
-    """Return the path of a glossary.
-
-    Raises:
-        UsageError: it cannot be read, or has no term.
-    """
-    path = input_path(text)
-    read_terms(path)
-    return path
 
 
 def json_lines_file(text: str) -> str:

@@ -31,7 +31,6 @@ from livetrans.cli.declarations import (
     Parsed,
     complete_file,
     complete_language,
-    glossary_file,
     json_lines_file,
     language,
     track_names,
@@ -53,7 +52,7 @@ from livetrans.config import (
 )
 from livetrans.decoding import DECODERS, conflict
 from livetrans.errors import SessionError, UsageError
-from livetrans.files import read_text
+from livetrans.files import input_path, read_text
 from livetrans.installation import user_folder
 from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
@@ -61,10 +60,22 @@ from livetrans.names.file import read_terms
 from livetrans.serve.address import parse_serve_address
 from livetrans.text import nearest, visible
 
+
+def _glossary_file(text: str) -> Path:
+    """Return the path of a glossary.
+
+    Raises:
+        UsageError: it cannot be read, or has no term.
+    """
+    path = input_path(text)
+    read_terms(path)
+    return path
+
+
 KINDS: dict[str, click.ParamType[Any]] = {
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "glossary": Parsed(glossary_file, complete_file),
+    "glossary": Parsed(_glossary_file, complete_file),
     "jsonl": Parsed(json_lines_file, complete_file),
     "language": Parsed(language, complete_language),
     "language or none": Parsed(partial(language, word=TRANSCRIPT_ONLY), complete_language),
