@@ -236,11 +236,10 @@ class Transcriber:
         """
         assert self._pair
         gaps = [one.end for one, other in pairwise(words) if other.start - one.end >= TURN_GAP]
+        self._sure_ends = [*self._sure_ends[1 - AGREEING_PASSES :], self._buffer.end] if self._pair.is_sure else []
         if self._pair.wavers:
-            self._sure_ends.clear()
             return max((end for end in gaps if 0 <= self._steady_end - end <= LATEST), default=self._steady_end)
         self._steady_end = self._buffer.end
-        self._sure_ends = [*self._sure_ends[1 - AGREEING_PASSES :], self._buffer.end] if self._pair.is_sure else []
         sure_since = self._sure_ends[0] if len(self._sure_ends) == AGREEING_PASSES else 0.0
         return next((end for end in gaps if end > max(sure_since, self._buffer.end - LATEST)), math.inf)
 
