@@ -243,9 +243,8 @@ def _recogniser_of(settings: Settings, publish: Publish) -> Recogniser:
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
     recogniser = open_recogniser(settings.recogniser, publish)
-    wanted = settings.recogniser.hot_words
-    if wanted and len(recogniser.hot_words) < len(wanted):
-        expected = len(recogniser.hot_words)
+    wanted, expected = settings.recogniser.hot_words, len(recogniser.hot_words)
+    if expected < len(wanted):
         some = f"{expected} hot words at a time, those used last," if expected else "no hot words"
         publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)} terms."))
     return recogniser

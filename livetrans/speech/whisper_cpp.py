@@ -207,7 +207,8 @@ class WhisperCppRecogniser(WhisperPasses):
         return probabilities
 
     def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> tuple[Sequence[int], float]:
-        hot = tokenizer.encode(f" {', '.join(self.hot_words)}") if self.hot_words else []
+        words = self.hot_words
+        hot = tokenizer.encode(f" {', '.join(words)}") if words else []
         room = MOST_PROMPT_TOKENS - len(hot)
         limit = min(limit, MOST_TOKENS)
         answer = self._process.ask(
