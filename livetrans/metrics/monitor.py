@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from livetrans.config import Settings, Term, after_key
+from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -27,7 +27,7 @@ from livetrans.events import (
 )
 from livetrans.installation import started_processes
 from livetrans.metrics.captions import CaptionMeasures
-from livetrans.names.repair import Repairer
+from livetrans.names.repair import correcting
 
 
 def _figure(compute: Callable[[CaptionMeasures], object], default: object = None) -> Any:
@@ -201,10 +201,9 @@ class Monitor:
                 self.measures(comparison.language).speedup.add(comparison)
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
-            case NameCorrected(shown=shown, written=written):
-                repairer = Repairer((Term(written, "", ((shown, ""),)),))
+            case NameCorrected() as name:
                 for measures in self._measures.values():
-                    measures.screen.correct(lambda text: repairer.repair(text)[0])
+                    measures.screen.correct(lambda text: correcting(name).repair(text)[0])
             case SourceProgress() as progress:
                 self._progress[progress.track] = progress
                 tracks = self._progress.values()

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, pairwise
 from operator import eq
+from typing import Generic, TypeVar
 
 from livetrans.config import Settings, Term
 from livetrans.events import Caption, NameCorrected, Repair, Transcript
@@ -24,6 +26,8 @@ _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
 _GAP = re.compile(r"[\s\-‐–]*")
 _AROUND = "\"'“”„‘’«»‹›()[]{}<>¿¡?!.,;:…、。，！？；：「」『』"
 _POSSESSIVE = ("'s", "’s")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,9 @@ class Token:
     def owner(self) -> str:
         """Its form without an English possessive, and without punctuation before that, as in `Inc.'s`."""
         return self.form[: self.owner_end - self.end].rstrip(_AROUND) if self.owner_end < self.end else self.form
+
+    def is_in(self, repairs: Iterable[Repair]) -> bool:
+        return any(repair.begin < self.end and self.begin < repair.end for repair in repairs)
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -66,6 +73,39 @@ def forms_of(text: str) -> tuple[str, ...]:
     return tuple(token.form for token in tokens_of(text))
 
 
+class Spellings(Generic[T]):
+    """Spellings by the form of their first word, the longest first, with what each stands for."""
+
+    def __init__(self, spellings: Iterable[tuple[tuple[str, ...], T]]) -> None:
+        self._of: dict[str, list[tuple[tuple[str, ...], T]]] = {}
+        for forms, value in sorted(spellings, key=lambda spelling: -len(spelling[0])):
+            self._of.setdefault(forms[0], []).append((forms, value))
+
+    def at(self, tokens: Sequence[Token], place: int, *, adjoining: bool = True) -> Iterator[tuple[int, T]]:
+        """Yield the number of words of each spelling that stands at a place of a text, and what it stands for.
+
+        `adjoining`: with no punctuation between. The last word may be an owner.
+        """
+        for form in (tokens[place].form, tokens[place].owner):
+            for forms, value in self._of.get(form, ()):
+                if _are_at(tokens, place, forms, adjoining=adjoining):
+                    yield len(forms), value
+
+    def may_begin(self, last: Sequence[Token]) -> bool:
+        """Return whether these last words of a text begin a spelling that words still to come could end."""
+        return any(
+            len(last) < len(forms) and all(map(eq, forms, (one.form for one in last)))
+            for forms, _ in self._of.get(last[0].form, ())
+        )
+
+
+def _are_at(tokens: Sequence[Token], place: int, forms: Sequence[str], *, adjoining: bool) -> bool:
+    found = tokens[place : place + len(forms)]
+    if len(found) < len(forms) or (adjoining and not all(token.follows for token in found[1:])):
+        return False
+    return forms[-1] in (found[-1].form, found[-1].owner) and all(map(eq, forms[:-1], (one.form for one in found)))
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """Tokens `first` to before `last` that stand for a term."""
@@ -80,8 +120,6 @@ class Repairer:
 
     def __init__(self, terms: Sequence[Term], language: str | None = None, *, sounds: bool = False) -> None:
         """`language`: code of the spoken language; None where it is unknown. `sounds`: repair what sounds alike too."""
-        self._terms: dict[str, list[tuple[str, ...]]] = {}
-        self._heard: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         own: set[tuple[str, ...]] = set()
         spellings: dict[tuple[str, ...], str] = {}
         for term in terms:
@@ -91,16 +129,11 @@ class Repairer:
             for spelling, code in term.heard:
                 if code in ("", language) and (forms := forms_of(spelling)):
                     spellings[forms] = min(term.text, spellings.get(forms, term.text))
-        for forms in own:
-            self._terms.setdefault(forms[0], []).append(forms)
-        for forms, term_text in spellings.items():
-            if forms not in own:
-                self._heard.setdefault(forms[0], []).append((forms, term_text))
+        self._terms = Spellings((forms, None) for forms in own)
+        self._heard = Spellings((forms, text) for forms, text in spellings.items() if forms not in own)
         spelled = ((" ".join(forms), text) for forms, text in spellings.items())
         named = ((term.text, term.text) for term in terms)
         self._sounds = Sounds(chain(named, spelled), language) if sounds and language in LANGUAGES else None
-        for found in self._heard.values():
-            found.sort(key=lambda item: -len(item[0]))
 
     def repair(
         self, text: str, kept: Sequence[Repair] = (), *, growing: bool = False
@@ -136,25 +169,11 @@ class Repairer:
         `known`: how many of the tokens will not change; `grows`: whether others follow them.
         """
         tokens = tokens[:known]
-        protected = {
-            place
-            for place, token in enumerate(tokens)
-            if any(repair.begin < token.end and token.begin < repair.end for repair in kept)
-        }
-        undecided = known
-        for place, token in enumerate(tokens):
-            for forms in (*self._terms.get(token.form, ()), *self._terms.get(token.owner, ())):
-                protected.update(range(place, place + length_at(tokens, place, forms, adjoining=False)))
-            beginning = chain(self._terms.get(token.form, ()), (one for one, _ in self._heard.get(token.form, ())))
-            if grows and undecided == known and any(_may_follow(tokens[place:], forms) for forms in beginning):
-                undecided = place
-            if (
-                grows
-                and undecided == known
-                and self._sounds
-                and self._sounds.may_begin(tuple(one.form for one in tokens[place:][:MOST_WORDS]))
-            ):
-                undecided = place
+        protected = {place for place, token in enumerate(tokens) if token.is_in(kept)}
+        for place in range(known):
+            for length, _ in self._terms.at(tokens, place, adjoining=False):
+                protected.update(range(place, place + length))
+        undecided = next((place for place in range(known) if grows and self._may_begin(tokens[place:])), known)
         matches: list[Match] = []
         place = 0
         while place < undecided:
@@ -165,12 +184,16 @@ class Repairer:
             place = match.last if match else place + 1
         return matches, undecided
 
+    def _may_begin(self, last: Sequence[Token]) -> bool:
+        """Return whether these last words of a text and others to come could be or stand for a term together."""
+        if self._terms.may_begin(last) or self._heard.may_begin(last):
+            return True
+        return self._sounds is not None and self._sounds.may_begin(tuple(one.form for one in last[:MOST_WORDS]))
+
     def _at(self, tokens: Sequence[Token], place: int) -> Iterator[Match]:
         """Yield the spellings that begin at a token, the longest first, then what sounds alike, the nearest first."""
-        token = tokens[place]
-        for forms, term in chain(self._heard.get(token.form, ()), self._heard.get(token.owner, ())):
-            if length := length_at(tokens, place, forms):
-                yield Match(place, place + length, term)
+        for length, term in self._heard.at(tokens, place):
+            yield Match(place, place + length, term)
         if self._sounds:
             alike: list[tuple[float, int, str]] = []
             for last in range(place + 1, min(place + MOST_WORDS, len(tokens)) + 1):
@@ -180,23 +203,6 @@ class Repairer:
                 if near := self._sounds.found((*(one.form for one in found[:-1]), found[-1].owner)):
                     alike.append((near[0], last, near[1]))
             yield from (Match(place, last, term) for _, last, term in sorted(alike))
-
-
-def length_at(tokens: Sequence[Token], place: int, forms: Sequence[str], *, adjoining: bool = True) -> int:
-    """Return the number of the forms, if the words at a place of the text have them; else 0.
-
-    `adjoining`: with no punctuation between. The last word may be an owner.
-    """
-    found = tokens[place : place + len(forms)]
-    if len(found) < len(forms) or (adjoining and not all(token.follows for token in found[1:])):
-        return 0
-    is_there = forms[-1] in (found[-1].form, found[-1].owner) and all(map(eq, forms[:-1], (one.form for one in found)))
-    return len(forms) if is_there else 0
-
-
-def _may_follow(found: Sequence[Token], forms: Sequence[str]) -> bool:
-    """Return whether these last words begin the spelling, and words still to come could end it."""
-    return len(found) < len(forms) and all(map(eq, forms, (one.form for one in found)))
 
 
 def _written(
@@ -244,15 +250,20 @@ def with_correction(terms: tuple[Term, ...], name: NameCorrected) -> tuple[Term,
     return tuple(others)
 
 
+@lru_cache
+def correcting(name: NameCorrected) -> Repairer:
+    """Return what writes a corrected name wherever it stands as it was shown."""
+    return Repairer((Term(name.written, "", ((name.shown, ""),)),))
+
+
 def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
     """Return a caption with the name that the reader corrected, in its source and where its text has the same word.
 
     None if the source has not what was corrected.
     """
     transcript = caption.transcript
-    repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
     if name.shown == name.heard:
-        right = repairer.repaired(transcript)
+        right = correcting(name).repaired(transcript)
         if len(right.repairs) == len(transcript.repairs):
             return None
     else:
@@ -271,14 +282,14 @@ def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
             return None
         committed, partial = _divided(text, border)
         right = replace(transcript, committed=committed, partial=partial, repairs=tuple(repairs))
-    text = right.text if caption.untranslated else repairer.repair(caption.text)[0]
+    text = right.text if caption.untranslated else correcting(name).repair(caption.text)[0]
     return replace(caption, transcript=right, text=text, accepted=())
 
 
 def is_only_translated(name: NameCorrected, captions: Sequence[Caption]) -> bool:
     """Return whether the reader corrects a word that the captions have, and that none of their sources has."""
-    repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
-    return not any(corrected(one, name) for one in captions) and any(repairer.repair(one.text)[1] for one in captions)
+    in_text = any(correcting(name).repair(one.text)[1] for one in captions)
+    return in_text and not any(corrected(one, name) for one in captions)
 
 
 class Repairs:

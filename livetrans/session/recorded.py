@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from livetrans.clock import Clock, Pace
-from livetrans.config import BetweenSettings, MeetingSettings, Settings, Term, after_key, with_field
+from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key, with_field
 from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
@@ -23,7 +23,7 @@ from livetrans.events import (
     SourceProgress,
     Transcript,
 )
-from livetrans.names.repair import Repairer, with_correction
+from livetrans.names.repair import correcting, with_correction
 from livetrans.session.codec import event_error, events_file, from_dict, read_lines, read_records
 
 _END = 1.0
@@ -130,8 +130,7 @@ def _with_name(transcript: Transcript, name: NameCorrected) -> Transcript:
     """Return a transcript with a name that the reader corrected, at whatever moment of the run."""
     text = transcript.text
     kept = tuple(one for one in transcript.repairs if text[one.begin : one.end] != name.shown)
-    repairer = Repairer((Term(name.written, "", ((name.shown, ""),)),))
-    return repairer.repaired(replace(transcript, repairs=kept))
+    return correcting(name).repaired(replace(transcript, repairs=kept))
 
 
 def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted | NameCorrected]:

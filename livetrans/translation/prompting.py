@@ -13,7 +13,7 @@ from livetrans.languages import Language, parse_language
 from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.names.repair import forms_of, length_at, tokens_of
+from livetrans.names.repair import Spellings, forms_of, tokens_of
 from livetrans.text import has_unspaced_script
 
 
@@ -143,21 +143,16 @@ class Glossary:
     """Terms and their translations; finds those that occur in a text."""
 
     def __init__(self, terms: Pairs) -> None:
-        self._terms: dict[str, list[tuple[tuple[str, ...], tuple[str, str]]]] = {}
-        """By the form of their first word, the longest first."""
-        for pair in sorted(terms, key=lambda pair: -len(forms_of(pair[0]))):
-            if forms := forms_of(pair[0]):
-                self._terms.setdefault(forms[0], []).append((forms, pair))
+        self._terms = Spellings((forms, pair) for pair in terms if (forms := forms_of(pair[0])))
 
     def occurring(self, text: str) -> Pairs:
         """Return the terms in the text, each once, in order; a longer term hides shorter ones in it."""
         tokens, index = tokens_of(text), 0
         found: list[tuple[str, str]] = []
         while index < len(tokens):
-            beginning = (*self._terms.get(tokens[index].form, ()), *self._terms.get(tokens[index].owner, ()))
-            forms, pair = next((one for one in beginning if length_at(tokens, index, one[0])), ((), None))
+            length, pair = next(self._terms.at(tokens, index), (1, None))
             found += [pair] if pair else []
-            index += max(len(forms), 1)
+            index += length
         return tuple(dict.fromkeys(found))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -54,14 +54,13 @@ def _likely(transcript: Transcript, terms: Sequence[str], language: str) -> Iter
     known = {word.casefold() for term in terms for word in term.split()}
     common = common_words(language) if language in LANGUAGES else None
     tokens = tokens_of(text)
-    for before, token in pairwise([None, *tokens]):
-        assert token
+    for before, token in zip((None, *tokens), tokens, strict=False):
         word = text[token.begin : token.owner_end]
         is_rare = common is not None and len(letters(word)) > LEAST_LETTERS and letters(word) not in common
         is_inside = before is not None and not any(sign in ".!?…" for sign in text[before.end : token.begin])
         is_name = is_rare or (word[0].isupper() and is_inside)
-        is_repaired = any(repair.begin < token.end and token.begin < repair.end for repair in transcript.repairs)
-        if is_name and not is_repaired and token.owner not in known and len(letters(word)) >= LEAST_LETTERS:
+        is_new = token.owner not in known and not token.is_in(transcript.repairs)
+        if is_name and is_new and len(letters(word)) >= LEAST_LETTERS:
             yield Likely(word, word, nearest(word, terms) or "")
 
 
