@@ -302,7 +302,7 @@ def _record(source: OpenSource, place: Path) -> bool:
 
         repairs = Repairs(lambda: source.settings)
         listening = source.open_listening(publish, lambda chunk: None)
-        listening.respell(repairs.respelled)
+        listening.repair_names(repairs)
         try:
             for transcript in map(repairs, listening.transcripts):
                 has_words = has_words or (transcript.final and bool(transcript.text))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise
+from math import inf
 from operator import eq
 from typing import Generic, TypeVar
 
@@ -26,6 +27,9 @@ _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
 _GAP = re.compile(r"[\s\-‐–]*")
 _AROUND = "\"'“”„‘’«»‹›()[]{}<>¿¡?!.,;:…、。，！？；：「」『』"
 _POSSESSIVE = ("'s", "’s")
+
+LEAST_OF_SPELLING, LEAST_OF_NAME = -10.0, -20.0
+"""Least log-odds, by the recogniser, of a spelling and of a term itself against the words that it wrote there."""
 
 T = TypeVar("T")
 
@@ -91,6 +95,15 @@ class Spellings(Generic[T]):
                 if _are_at(tokens, place, forms, adjoining=adjoining):
                     yield len(forms), value
 
+    def places(self, tokens: Sequence[Token]) -> set[int]:
+        """Return the places of all words that are part of a spelling, with or without punctuation between."""
+        return {
+            one
+            for place in range(len(tokens))
+            for length, _ in self.at(tokens, place, adjoining=False)
+            for one in range(place, place + length)
+        }
+
     def may_begin(self, last: Sequence[Token]) -> bool:
         """Return whether these last words of a text begin a spelling that words still to come could end."""
         return any(
@@ -115,6 +128,12 @@ class Match:
     term: str
 
 
+Likelihood = Callable[[str], float]
+"""Returns the log-probability that a recogniser gives a text for the sound of its newest pass."""
+Verdicts = dict[tuple[str, ...], tuple[float, str] | None]
+"""By the forms of words, the term that stands there by their sound and its distance; None for none."""
+
+
 class Repairer:
     """Repairs texts of one spoken language."""
 
@@ -132,28 +151,60 @@ class Repairer:
         self._terms = Spellings((forms, None) for forms in own)
         self._heard = Spellings((forms, text) for forms, text in spellings.items() if forms not in own)
         spelled = ((" ".join(forms), text) for forms, text in spellings.items())
-        named = ((term.text, term.text) for term in terms)
-        self._sounds = Sounds(chain(named, spelled), language) if sounds and language in LANGUAGES else None
+        named = ((term.text, term.text) for term in terms if sounds)
+        self._sounds = Sounds(chain(named, spelled), language) if language in LANGUAGES else None
+        self._repairs_sounds = sounds
 
     def repair(
-        self, text: str, kept: Sequence[Repair] = (), *, growing: bool = False
+        self, text: str, kept: Sequence[Repair] = (), *, growing: bool = False, verdicts: Verdicts | None = None
     ) -> tuple[str, tuple[Repair, ...]]:
         """Return the repaired text, and what was repaired in it; `kept`: earlier repairs of the text, which stay."""
         tokens = tokens_of(text)
-        matches, _ = self._matches(tokens, kept, len(tokens) - growing, grows=growing)
+        matches, _ = self._matches(tokens, kept, len(tokens) - growing, verdicts, grows=growing)
         repaired, repairs, _ = _written(text, tokens, matches, kept)
         return repaired, repairs
 
-    def repaired(self, transcript: Transcript) -> Transcript:
-        """Return an update with its names repaired. A word that a repair can still change is not committed."""
+    def judge(self, text: str, likelihood: Likelihood, verdicts: Verdicts, *, growing: bool) -> None:
+        """Judge by their sound the words of a hypothesis that a spelling is near, once; the last only of a whole one.
+
+        A repair that follows changes no word that was committed before: `repaired` held those that may begin one.
+        """
+        if not self._sounds:
+            return
+        tokens = tokens_of(text)
+        tokens = tokens[: len(tokens) - growing]
+        written: float | None = None
+        right = self._terms.places(tokens) | self._heard.places(tokens)
+        for place in range(len(tokens)):
+            for found, words in _spans(tokens, place):
+                if words in verdicts or not right.isdisjoint(range(place, place + len(found))):
+                    continue
+                verdicts[words] = None
+                odds: list[tuple[float, float, str]] = []
+                for share, term, spelling in self._sounds.near(words):
+                    written = likelihood(text) if written is None else written
+                    if written == -inf:
+                        return
+                    before, after = text[: found[0].begin], text[found[-1].owner_end :]
+                    other = max(likelihood(f"{before}{one}{after}") for one in {spelling, spelling.lower()})
+                    if other - written >= (LEAST_OF_NAME if spelling == term else LEAST_OF_SPELLING):
+                        odds.append((other - written, share, term))
+                if odds:
+                    verdicts[words] = max(odds)[1:]
+
+    def repaired(self, transcript: Transcript, verdicts: Verdicts | None = None) -> Transcript:
+        """Return an update with its names repaired. A word that a repair can still change is not committed.
+
+        `verdicts`: of the words of its hypothesis, by their sound; words without one get none. None: there are none.
+        """
         text, grows = transcript.text, not (transcript.final or transcript.ended)
         tokens = tokens_of(text)
         count = sum(token.end <= len(transcript.committed) for token in tokens)
-        matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count), grows=grows)
+        matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count), verdicts, grows=grows)
         repaired, repairs, moved = _written(text, tokens, matches, transcript.repairs)
         if transcript.final:
             return replace(transcript, committed=repaired, partial="", repairs=repairs)
-        settled = self._matches(tokens, transcript.repairs, count, grows=True)[1]
+        settled = self._matches(tokens, transcript.repairs, count, verdicts, grows=True)[1]
         settled = min([settled, *(match.first for match in matches if match.last > settled)])
         if not repairs and settled == count:
             return transcript
@@ -162,47 +213,61 @@ class Repairer:
         return replace(transcript, committed=committed, partial=partial, repairs=repairs)
 
     def _matches(
-        self, tokens: Sequence[Token], kept: Sequence[Repair], known: int, *, grows: bool
+        self, tokens: Sequence[Token], kept: Sequence[Repair], known: int, verdicts: Verdicts | None, *, grows: bool
     ) -> tuple[list[Match], int]:
         """Return what is repaired, and from which token on nothing is, as later words could decide.
 
         `known`: how many of the tokens will not change; `grows`: whether others follow them.
         """
         tokens = tokens[:known]
-        protected = {place for place, token in enumerate(tokens) if token.is_in(kept)}
-        for place in range(known):
-            for length, _ in self._terms.at(tokens, place, adjoining=False):
-                protected.update(range(place, place + length))
-        undecided = next((place for place in range(known) if grows and self._may_begin(tokens[place:])), known)
+        protected = {place for place, token in enumerate(tokens) if token.is_in(kept)} | self._terms.places(tokens)
+        undecided = known
+        if grows:
+            is_asked = verdicts is not None
+            undecided = next((place for place in range(known) if self._may_begin(tokens[place:], is_asked)), known)
         matches: list[Match] = []
         place = 0
         while place < undecided:
-            match = next((one for one in self._at(tokens, place) if protected.isdisjoint(range(place, one.last))), None)
+            matching = self._at(tokens, place, verdicts)
+            match = next((one for one in matching if protected.isdisjoint(range(place, one.last))), None)
             if match and match.last > undecided:
                 return matches, place
             matches += [match] if match else []
             place = match.last if match else place + 1
         return matches, undecided
 
-    def _may_begin(self, last: Sequence[Token]) -> bool:
-        """Return whether these last words of a text and others to come could be or stand for a term together."""
+    def _may_begin(self, last: Sequence[Token], is_asked: bool) -> bool:
+        """Return whether these last words of a text and others to come could be or stand for a term together.
+
+        `is_asked`: whether the recogniser is asked about words that are near one.
+        """
         if self._terms.may_begin(last) or self._heard.may_begin(last):
             return True
-        return self._sounds is not None and self._sounds.may_begin(tuple(one.form for one in last[:MOST_WORDS]))
+        if not self._sounds or len(last) >= MOST_WORDS or not (is_asked or self._repairs_sounds):
+            return False
+        return self._sounds.may_begin(tuple(one.form for one in last), is_asked)
 
-    def _at(self, tokens: Sequence[Token], place: int) -> Iterator[Match]:
+    def _at(self, tokens: Sequence[Token], place: int, verdicts: Verdicts | None) -> Iterator[Match]:
         """Yield the spellings that begin at a token, the longest first, then what sounds alike, the nearest first."""
         for length, term in self._heard.at(tokens, place):
             yield Match(place, place + length, term)
-        if self._sounds:
+        if self._sounds and (verdicts is not None or self._repairs_sounds):
             alike: list[tuple[float, int, str]] = []
-            for last in range(place + 1, min(place + MOST_WORDS, len(tokens)) + 1):
-                found = tokens[place:last]
-                if not all(one.follows for one in found[1:]):
-                    break
-                if near := self._sounds.found((*(one.form for one in found[:-1]), found[-1].owner)):
-                    alike.append((near[0], last, near[1]))
+            for found, words in _spans(tokens, place):
+                judged = verdicts.setdefault(words, None) if verdicts is not None else None
+                near = judged or (self._repairs_sounds and self._sounds.found(words))
+                if near:
+                    alike.append((near[0], place + len(found), near[1]))
             yield from (Match(place, last, term) for _, last, term in sorted(alike))
+
+
+def _spans(tokens: Sequence[Token], place: int) -> Iterator[tuple[Sequence[Token], tuple[str, ...]]]:
+    """Yield the words from a place of a text that may stand for a name together, and their forms."""
+    for last in range(place + 1, min(place + MOST_WORDS, len(tokens)) + 1):
+        found = tokens[place:last]
+        if not all(one.follows for one in found[1:]):
+            return
+        yield found, (*(one.form for one in found[:-1]), found[-1].owner)
 
 
 def _written(
@@ -301,15 +366,31 @@ class Repairs:
         """Terms and `repair` of the repairers."""
         self._of: dict[str | None, Repairer] = {}
         """By language."""
+        self._verdicts: dict[str | None, Verdicts] = {}
+        """Of the words since the last silence, by track: of those whose recogniser can be asked."""
+        self._open: set[tuple[str | None, int]] = set()
+        """Tracks and ids of segments without a final."""
 
     def __call__(self, transcript: Transcript) -> Transcript:
+        segment = transcript.track, transcript.segment_id
+        self._open = self._open - {segment} if transcript.final else self._open | {segment}
         repairer = self._repairer(transcript.language, transcript.track)
-        return repairer.repaired(transcript) if repairer and transcript.text else transcript
+        if not repairer or not transcript.text:
+            return transcript
+        return repairer.repaired(transcript, self._verdicts.get(transcript.track))
+
+    def judge(self, text: str, likelihood: Likelihood, language: str | None, growing: bool, track: str | None) -> None:
+        """Ask the recogniser of a track about names in its newest hypothesis, before that is repaired."""
+        repairer = self._repairer(language, track)
+        if all(other != track for other, _ in self._open):
+            self._verdicts[track] = {}
+        if repairer:
+            repairer.judge(text, likelihood, self._verdicts[track], growing=growing)
 
     def respelled(self, text: str, language: str | None, track: str | None) -> str:
         """Return a text that was spoken on a track, such as the recogniser's prompt, with its names repaired."""
         repairer = self._repairer(language, track)
-        return repairer.repair(text)[0] if repairer and text else text
+        return repairer.repair(text, verdicts=self._verdicts.get(track))[0] if repairer and text else text
 
     def _repairer(self, language: str | None, track: str | None) -> Repairer | None:
         settings = self._settings()
@@ -318,6 +399,8 @@ class Repairs:
             return None
         if self._made != (prompt.glossary, prompt.repair):
             self._made, self._of = (prompt.glossary, prompt.repair), {}
+            for verdicts in self._verdicts.values():
+                verdicts.clear()
         spoken = settings.for_microphone() if settings.is_microphone(track) else settings
         is_unknown = settings.between or spoken.source_language == AUTO
         code = language or (None if is_unknown else spoken.source_language)

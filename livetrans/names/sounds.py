@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import accumulate
+from math import inf
 from typing import NamedTuple
 
 LANGUAGES = ("en",)
@@ -31,6 +32,9 @@ ALONE, JOINED, COMMON = 0.10, 0.17, 0.03
 beyond the least."""
 HEARD = 0.3
 """Share of these distances that a spelling allows which is not the term's own."""
+NEAR, NEAR_EACH = 0.3, 0.1
+"""Distance, as such a share, up to which the recogniser is asked which of the two it heard: at most, and for each
+consonant beyond the first. A term itself has to have more consonants than the least."""
 
 _ONE, _SEVERAL, _COMMON = range(3)
 WORDS_KEPT = 10_000
@@ -99,8 +103,9 @@ def weight(sound: str) -> float:
     return _WEIGHTS.get(sound, 1)
 
 
-def distances(heard: str, sound: str) -> list[float]:
-    """Return the distances of what was heard from each beginning of a sound, the whole one last.
+def distances(heard: str, sound: str, most: float) -> list[float]:
+    """Return the distances of what was heard from each beginning of a sound, the whole one last; infinity is the last
+    where that and all others to come are more than `most`.
 
     A distance is the least sum of weights of sounds dropped and added, and of costs of sounds changed.
     """
@@ -113,6 +118,8 @@ def distances(heard: str, sound: str) -> list[float]:
         for place, one in enumerate(heard):
             change = before[place] + (0 if one == other else _CHANGES.get(one + other, 1))
             row.append(min(change, before[place + 1] + adds, row[-1] + drops[place]))
+        if min(row) > most:
+            return [*found, inf]
         found.append(row[-1])
     return found
 
@@ -121,10 +128,21 @@ class _Target(NamedTuple):
     """A term, by a spelling that it has or was heard as."""
 
     term: str
+    spelling: str
     sound: str
     weight: float
     most: tuple[float, float, float]
     """Largest distance of one word, of several, and of several common ones."""
+    near: tuple[float, float]
+    """Largest distance of what is near: of words of which one is not common, and of common ones."""
+
+
+class Near(NamedTuple):
+    """A spelling that heard words nearly sound like, and its distance as a share of its weight."""
+
+    share: float
+    term: str
+    spelling: str
 
 
 class Sounds:
@@ -134,49 +152,86 @@ class Sounds:
         """`terms`: each with a spelling that it has or was heard as."""
         self._common = common_words(language)
         self._by_key: defaultdict[str, list[_Target]] = defaultdict(list)
-        self._beginnings: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        """By key, the beginnings of terms that several words may stand for, and the largest distance."""
+        self._beginnings: defaultdict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+        """By key, the beginnings of spellings that several words may stand for, and the largest distances: of what is
+        repaired, and of what is near."""
+        self._keys: defaultdict[str, set[str]] = defaultdict(set)
+        """Keys of both, by what is left of them without any one sound."""
         for spelling, term in sorted(set(terms)):
             parts = [letters(word) for word in spelling.split()]
             sound, count = joined_sound(parts), sum(map(len, parts))
             consonants = sum(weight(one) == 1 for one in sound)
-            if count >= LEAST_LETTERS and consonants >= LEAST_CONSONANTS:
-                whole = sum(map(weight, sound))
-                share = whole * (1 if spelling == term else HEARD)
-                joined = JOINED if count >= LEAST_JOINED else -1
-                common = min(COMMON * (consonants - LEAST_CONSONANTS), joined)
-                target = _Target(term, sound, whole, (ALONE * share, joined * share, common * share))
-                self._by_key[key_of(sound)].append(target)
-                if count >= LEAST_JOINED:
-                    longest = {key_of(sound[:end]): sound[:end] for end in range(1, len(sound) + 1)}
-                    for key, beginning in longest.items():
-                        most = self._beginnings[key].get(beginning, 0)
-                        self._beginnings[key][beginning] = max(most, target.most[_SEVERAL])
+            if count < LEAST_LETTERS or consonants < LEAST_CONSONANTS:
+                continue
+            whole = sum(map(weight, sound))
+            share = whole * (1 if spelling == term else HEARD)
+            joined = JOINED if count >= LEAST_JOINED else -1
+            common = min(COMMON * (consonants - LEAST_CONSONANTS), joined)
+            is_asked = spelling != term or consonants > LEAST_CONSONANTS
+            near = whole * min(NEAR, NEAR_EACH * (consonants - 1)) if is_asked else -1
+            most = ALONE * share, joined * share, common * share
+            target = _Target(term, spelling, sound, whole, most, (near, near if count >= LEAST_JOINED else -1))
+            self._by_key[key_of(sound)].append(target)
+            longest = {key_of(sound[:end]): sound[:end] for end in range(1, len(sound) + 1)}
+            for key, beginning in longest.items():
+                found = self._beginnings[key].get(beginning, (-1.0, 0.0))
+                self._beginnings[key][beginning] = max(found[0], most[_SEVERAL]), max(found[1], near)
+        for key in self._beginnings:
+            for part in _with_one_sound_less(key):
+                self._keys[part].add(key)
         self.found = lru_cache(WORDS_KEPT)(self._found)
+        self.near = lru_cache(WORDS_KEPT)(self._near)
         self.may_begin = lru_cache(WORDS_KEPT)(self._may_begin)
 
-    def _may_begin(self, words: tuple[str, ...]) -> bool:
-        """Return whether these words and others to come could stand for a term together."""
+    def _may_begin(self, words: tuple[str, ...], near: bool = False) -> bool:
+        """Return whether these words and others to come could stand for a term together, or be near one."""
         parts = [letters(word) for word in words]
-        if len(words) >= MOST_WORDS or not _begins_join(parts):
+        if not _begins_join(parts):
             return False
         sound = joined_sound(parts)
-        beginnings = self._beginnings.get(key_of(sound), {})
-        return any(min(distances(sound, beginning)) <= most for beginning, most in beginnings.items())
+        keys = self._near_keys(sound) if near else {key_of(sound)}
+        beginnings = ((one, most[near]) for key in keys for one, most in self._beginnings.get(key, {}).items())
+        return any(min(distances(sound, beginning, most)) <= most for beginning, most in beginnings)
 
     def _found(self, words: tuple[str, ...]) -> tuple[float, str] | None:
         """Return the distance and the term that these words stand for; None for none, and where two are as near."""
-        parts = [letters(word) for word in words]
-        is_common = all(len(part) < LEAST_HEARD or part in self._common for part in parts)
-        is_refused = is_common if len(parts) == 1 else not _begins_join(parts)
-        if is_refused or not all(parts) or sum(map(len, parts)) < LEAST_HEARD:
+        if not (parts := self._parts(words)):
             return None
-        kind = _COMMON if is_common else _SEVERAL if len(parts) > 1 else _ONE
+        kind = _COMMON if all(map(self._is_common, parts)) else _SEVERAL if len(parts) > 1 else _ONE
         sound = joined_sound(parts)
-        near = ((distances(sound, target.sound)[-1], target) for target in self._by_key.get(key_of(sound), ()))
+        targets = self._by_key.get(key_of(sound), ())
+        near = ((distances(sound, target.sound, target.most[kind])[-1], target) for target in targets)
         found = sorted((edits / one.weight, one.term) for edits, one in near if edits <= one.most[kind])
         is_sure = found and all(term == found[0][1] for share, term in found if share == found[0][0])
         return found[0] if is_sure else None
+
+    def _near(self, words: tuple[str, ...]) -> list[Near]:
+        """Return the spellings that these words nearly sound like."""
+        if not (parts := self._parts(words)):
+            return []
+        sound = joined_sound(parts)
+        is_common = all(map(self._is_common, parts))
+        targets = (target for key in self._near_keys(sound) for target in self._by_key.get(key, ()))
+        near = ((distances(sound, target.sound, target.near[is_common])[-1], target) for target in targets)
+        return [Near(edits / one.weight, one.term, one.spelling) for edits, one in near if edits <= one.near[is_common]]
+
+    def _near_keys(self, sound: str) -> set[str]:
+        """Return the keys that are those of a sound but for one of their sounds."""
+        return {key for part in _with_one_sound_less(key_of(sound)) for key in self._keys.get(part, ())}
+
+    def _parts(self, words: Sequence[str]) -> list[str]:
+        """Return the letters of each of the words; none if these words can be no name."""
+        parts = [letters(word) for word in words]
+        is_refused = self._is_common(parts[0]) if len(parts) == 1 else not _begins_join(parts)
+        return [] if is_refused or not all(parts) or sum(map(len, parts)) < LEAST_HEARD else parts
+
+    def _is_common(self, part: str) -> bool:
+        return len(part) < LEAST_HEARD or part in self._common
+
+
+def _with_one_sound_less(key: str) -> set[str]:
+    """Return a key, and what is left of it without any one sound."""
+    return {key, *(key[:place] + key[place + 1 :] for place in range(len(key)))}
 
 
 def _begins_join(parts: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
 from livetrans.languages import parse_language
+from livetrans.names.repair import Repairs
 from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 OnAudio = Callable[[AudioChunk], None]
 Sound = Iterable[tuple["TrackStages", AudioChunk | None]]
 """Chunks of all tracks with the stages of their track; None after the last chunk of a track that ends first."""
-
-Respell = Callable[[str, str | None, str | None], str]
-"""Return a text with its names repaired; takes the codes of its language and the name of its track too."""
 
 
 class Filter(Protocol):
@@ -106,8 +104,8 @@ class Listening:
     origin: Origin | None = None
     expect_words: Callable[[tuple[str, ...]], None] = lambda words: None
     """Expect these terms from the next pass on, from any thread."""
-    respell: Callable[[Respell], None] = lambda respell: None
-    """Set how the names in the recogniser's prompt are repaired, before the first transcript is taken."""
+    repair_names: Callable[[Repairs], None] = lambda repairs: None
+    """Repair the names in the recognisers' prompts, and ask them about names, from the first transcript on."""
     force: Callable[[], str | None] = lambda: None
     """Force the other language of a conversation on the running stretch, from any thread, and return its code; None for
     one that is taken back."""

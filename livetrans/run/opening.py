@@ -23,13 +23,13 @@ from livetrans.languages import AUTO
 from livetrans.models.catalogue import WHISPER_CPP
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
+from livetrans.names.repair import Repairs
 from livetrans.run.listening import (
     Filter,
     Listening,
     ListeningState,
     OnAudio,
     PostponedNotices,
-    Respell,
     Stages,
     TrackStages,
     listen,
@@ -156,17 +156,14 @@ def _listening(
     shared, pair = opened[0].recogniser, opened[0].pair
     expected = shared.expect_language, origin, shared.expect_words
     force = pair.force if pair else lambda: None
-    return Listening(transcripts, pause, close, state, *expected, partial(respell_in, opened), force)
+    return Listening(transcripts, pause, close, state, *expected, partial(repair_names_in, opened), force)
 
 
-def respell_in(opened: Sequence[Stages], respell: Respell) -> None:
-    """Repair the names in the prompts of each track's recogniser."""
+def repair_names_in(opened: Sequence[Stages], repairs: Repairs) -> None:
+    """Repair the names in the prompts of each track's recogniser, and ask it about names in what it hears."""
     for stages in opened:
-        stages.transcriber.respell = partial(_respelled, respell, stages.track)
-
-
-def _respelled(respell: Respell, track: str | None, text: str, language: str | None) -> str:
-    return respell(text, language, track)
+        stages.transcriber.respell = partial(repairs.respelled, track=stages.track)
+        stages.transcriber.judge = partial(repairs.judge, track=stages.track)
 
 
 def _pass_began(opened: Sequence[Stages]) -> float | None:

@@ -133,7 +133,7 @@ class Pipeline(Run):
                     listening.expect_language(spoken_code(self.settings.source_language))
                 signature = self._translating.signature
                 self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
-            listening.respell(self._repaired.respelled)
+            listening.repair_names(self._repaired)
             for transcript in map(self._repaired, listening.transcripts):
                 self._hand_over(transcript)
         finally:

@@ -18,7 +18,7 @@ from livetrans.config import Settings
 from livetrans.errors import UsageError
 from livetrans.events import AudioChunk, Caption, Event, Notice, Transcript, Translation
 from livetrans.run.listening import Listening, ListeningState, OnAudio, TrackStages, listen
-from livetrans.run.opening import open_stages, respell_in
+from livetrans.run.opening import open_stages, repair_names_in
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
@@ -136,7 +136,7 @@ def open_rest(
             yield final
         yield from listen(sound(), tracks, ListeningState(clock))
 
-    return Listening(transcripts(), lambda paused: None, close, respell=partial(respell_in, stages))
+    return Listening(transcripts(), lambda paused: None, close, repair_names=partial(repair_names_in, stages))
 
 
 def without_bleed(played: Iterable[AudioChunk], heard: Iterable[AudioChunk]) -> Iterator[AudioChunk]:

@@ -264,7 +264,7 @@ class PlainLoop(Run):
             if not self._loaded():
                 return
             self.publish(RunStarted(translating.signature, self.settings, listening.origin, time.time()))
-            listening.respell(self._repaired.respelled)
+            listening.repair_names(self._repaired)
             self._read_glossary()
             for transcript in map(self._repaired, listening.transcripts):
                 self._take(transcript, translating)

@@ -39,6 +39,11 @@ class LocalAgreement:
     def committed_end(self) -> float | None:
         return self.committed[-1].end if self.committed else None
 
+    @property
+    def heard(self) -> list[Word]:
+        """Committed words whose sound is in the buffer, and the uncommitted ones after them."""
+        return [*self.committed[self._forgotten :], *self.tail]
+
     def update(self, words: Sequence[Word], buffer_start: float = 0.0) -> tuple[Word, ...]:
         """Take the hypothesis of the sound from `buffer_start` on; return the words that it commits."""
         new = self._uncommitted(words, buffer_start)

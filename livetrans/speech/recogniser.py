@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from livetrans.events import Word
@@ -23,6 +24,8 @@ class Hypothesis:
     """Ends of the recogniser's own segments, where the buffer may be trimmed."""
     language: str | None = None
     """Code of the spoken language, where it is detected or the user can change it; None without words."""
+    likelihood: Callable[[str], float] | None = field(default=None, compare=False, repr=False)
+    """Returns the log-probability of another text for the same sound; None if the engine does not tell."""
 
 
 class Recogniser(Protocol):

@@ -84,6 +84,9 @@ class Transcriber:
         """Factor on the new sound of a pass; may be set between chunks."""
         self.respell: Callable[[str, str | None], str] = lambda text, language: text
         """Returns a prompt with its names repaired; takes the code of its language too."""
+        self.judge: Callable[[str, Callable[[str], float], str | None, bool], None] = lambda *_: None
+        """Takes the words of the buffer, before they become updates; what tells the log-probability of others in their
+        place; the code of their language; and whether the last may still change."""
         self.pass_began: float | None = None
         """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
@@ -221,10 +224,14 @@ class Transcriber:
             words = tuple(word for word in words if word.start + word.end <= 2 * steady)
             self._waits = steady < math.inf
         newly = self._agreement.update(words, self._buffer.start)
+        heard = self._agreement.heard
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
         elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():
             newly += self._trim(hypothesis.segment_ends)
+        if hypothesis.likelihood and heard:
+            growing = bool(self._agreement.tail) and not may_end
+            self.judge(words_text(heard), hypothesis.likelihood, self._segments.language, growing)
         self._segments.take(newly, self._agreement.tail, stats)
         return self._segments.update(final=final, may_end=may_end)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 POSITIONS = 448
 """Tokens that Whisper's decoder holds, prompt included."""
+SMALLEST = 1e-9
+"""A token's least probability, so that its logarithm is finite."""
 FIRST_TIMESTAMP = 50
 """The first segment starts within this many steps of 0.02 s (OpenAI)."""
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
@@ -100,6 +102,20 @@ class WhisperRecogniser(WhisperPasses):
         self._model.add_word_timestamps(
             [segments], tokenizer, encoded, frames, OPENING, CLOSING, last_speech_timestamp=0.0
         )
+
+    def _likelihood(self, tokenizer: Any, encoded: Any, frames: int) -> Callable[[str], float]:
+        def likelihood(text: str) -> float:
+            tokens = tokenizer.encode(f" {text}")
+            start = tokenizer.sot_sequence
+            if len(start) + len(tokens) >= POSITIONS - 1:
+                return -math.inf
+            try:
+                (found,) = self._model.model.align(encoded, start, [tokens], frames)
+            except RuntimeError:
+                return -math.inf  # The next pass fails too, and reports it.
+            return sum(math.log(max(probability, SMALLEST)) for probability in found.text_token_probs)
+
+        return likelihood
 
 
 def cuda_devices() -> int:

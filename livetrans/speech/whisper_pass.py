@@ -179,7 +179,8 @@ class WhisperPasses(ABC):
             return Hypothesis(())  # In silence, Whisper writes what its prompt expects.
         self._hot.use(f"{prompt} {text}")
         ends = tuple(min(float(segment["end"]), length) for segment in segments)
-        return Hypothesis(words, ends, spoken.code if self._reports and words else None)
+        reported = spoken.code if self._reports and words else None
+        return Hypothesis(words, ends, reported, self._likelihood(tokenizer, encoded, frames))
 
     def _decode_in(self, encoded: Any, language: str, prompt: str, length: float) -> tuple[Sequence[int], float]:
         """Return what `_decode` does in a language, for which a prompt in another one is left out."""
@@ -220,6 +221,10 @@ class WhisperPasses(ABC):
     @abstractmethod
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
         """Put `words` with their times into the segments, as faster-whisper's `add_word_timestamps` does."""
+
+    def _likelihood(self, tokenizer: Any, encoded: Any, frames: int) -> Callable[[str], float] | None:
+        """Return what tells the log-probability of a text; None where the engine does not."""
+        return None
 
 
 class HotWords:

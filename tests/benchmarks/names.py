@@ -1,12 +1,12 @@
 """How many misheard names are repaired, how often something else is, and how long an update takes.
 
-    python tests/benchmarks/names.py [--show]
+    python tests/benchmarks/names.py [--show] [--spoken SENTENCES]
 
-Twenty names are spoken by six voices of espeak-ng and flite, each in a sentence to choose on and in one that is only
-reported, and the embedded recogniser writes them. `spelled` has what was heard in the first half as spellings (without
-single common words), `names` has the names alone, `both` has the spellings and repairs what sounds alike too. False
-corrections are counted with these names and others, on the English texts beside this checkout (LIVETRANS_SHARED names
-another folder).
+Twenty names are spoken by six voices of espeak-ng and flite, each in two sentences to choose on and in two that are
+only reported, and the embedded recogniser writes them. `spelled` has what was heard in the first half as spellings
+(without single common words), `names` has the names alone, `both` has the spellings and repairs what sounds alike too.
+False corrections are counted with these names and others, on the English texts beside this checkout (LIVETRANS_SHARED
+names another folder): as they are written, where no recogniser can be asked, and as it hears some of their sentences.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from livetrans.audio.file import AudioFile
 from livetrans.clock import SystemClock
 from livetrans.config import RecogniserSettings, Term
-from livetrans.events import FULL_SCALE, Transcript
+from livetrans.events import FULL_SCALE, Repair, Transcript
 from livetrans.installation import data_folder
-from livetrans.names.repair import Repairer, tokens_of
+from livetrans.names.repair import Repairer, Verdicts, tokens_of
 from livetrans.names.sounds import common_words
+from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.words import words_text
 
@@ -73,16 +76,24 @@ CHOSEN_ON = ("mcif.dev.eng", "flores200.devtest.eng", "newstest2021.en-deu.eng",
 ONLY_REPORTED = ("newstest2020.en-deu.eng", "ntrex128.eng", "ami.test.eng", "acl6060.dev.eng", "cocoa.test.en-deu.eng")
 
 
-def heard(recogniser: WhisperRecogniser, sentence: str, voice: str, folder: Path) -> str:
-    """Return what the recogniser writes for a sentence."""
+def heard(recogniser: WhisperRecogniser, sentence: str, voice: str, folder: Path) -> Hypothesis:
+    """Return what the recogniser makes of a sentence."""
     file = folder / "spoken.wav"
     program, _, name = voice.rpartition(" ")
     told = ["flite", "-voice", name, "-t", sentence, "-o"] if program else ["espeak-ng", "-v", name, "-s", "145", "-w"]
     order = [*told, str(file)] if program else [*told, str(file), sentence]
     subprocess.run(order, check=True, capture_output=True)
     sound = AudioFile(file, SystemClock(), False, lambda event: None)
-    samples = np.concatenate([chunk.samples for chunk in sound]).astype(np.float32) / FULL_SCALE
-    return words_text(recogniser.recognise(samples, final=True).words)
+    samples = np.concatenate([chunk.samples for chunk in sound]).astype(np.float32) / np.float32(FULL_SCALE)
+    return recogniser.recognise(samples, final=True)
+
+
+def repair(repairer: Repairer, hypothesis: Hypothesis) -> tuple[str, tuple[Repair, ...]]:
+    """Return a repaired hypothesis, and what was repaired in it."""
+    text, verdicts = words_text(hypothesis.words), Verdicts()
+    if hypothesis.likelihood:
+        repairer.judge(text, hypothesis.likelihood, verdicts, growing=False)
+    return repairer.repair(text, verdicts=verdicts)
 
 
 def in_place_of_the_name(sentence: str, written: str) -> str:
@@ -99,84 +110,129 @@ def has(name: str, text: str) -> bool:
     return name.casefold() in [token.owner for token in tokens_of(text)]
 
 
-def spoken(recogniser: WhisperRecogniser, sentences: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return each name by each voice: the name, what was written, and what stands there for the name."""
+class Spoken(NamedTuple):
+    """A name in a sentence, as the recogniser heard it."""
+
+    name: str
+    hypothesis: Hypothesis
+    in_its_place: str
+
+
+def spoken(recogniser: WhisperRecogniser, sentences: Sequence[str]) -> list[Spoken]:
+    """Return each name by each voice."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate(NAMES):
             sentence = sentences[number % len(sentences)]
             for voice in VOICES:
-                written = heard(recogniser, sentence.format(name), voice, Path(folder))
-                found.append((name, written, in_place_of_the_name(sentence, written)))
+                hypothesis = heard(recogniser, sentence.format(name), voice, Path(folder))
+                there = in_place_of_the_name(sentence, words_text(hypothesis.words))
+                found.append(Spoken(name, hypothesis, there))
     return found
 
 
-def with_spellings(found: Sequence[tuple[str, str, str]]) -> list[Term]:
+def with_spellings(found: Iterable[Spoken]) -> list[Term]:
     """Return the names with what was heard for them, as a careful user would write it down."""
     owner: dict[str, str] = {}
-    for name, written, spelling in found:
-        if spelling and spelling not in common_words("en") and not has(name, written):
+    for name, hypothesis, spelling in found:
+        if spelling and spelling not in common_words("en") and not has(name, words_text(hypothesis.words)):
             owner.setdefault(spelling, name)
     return [Term(name, name, tuple((one, "") for one in sorted(owner) if owner[one] == name)) for name in NAMES]
 
 
-def per_10_000(repairer: Repairer, file: Path, show: bool) -> str:
-    words, found = 0, []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        words += len(tokens_of(line))
+def per_10_000(count: int, repairs: Sequence[tuple[str, str]], show: bool) -> str:
+    return f"{1e4 * len(repairs) / count:.1f}" + (f" {list(repairs)}" if show and repairs else "")
+
+
+def false_in_text(repairer: Repairer, lines: Sequence[str]) -> tuple[int, list[tuple[str, str]]]:
+    """Return the number of words, and what was repaired in lines as they are written."""
+    found = []
+    for line in lines:
         text, repairs = repairer.repair(line)
-        found += [(repair.heard, text[repair.begin : repair.end]) for repair in repairs]
-    return f"{1e4 * len(found) / words:.1f}" + (f" {found}" if show and found else "")
+        found += [(one.heard, text[one.begin : one.end]) for one in repairs]
+    return sum(len(tokens_of(line)) for line in lines), found
+
+
+def false_in_speech(
+    repairer: Repairer, lines: Sequence[str], hypotheses: Sequence[Hypothesis]
+) -> tuple[int, list[tuple[str, str]]]:
+    """Return the number of words that were heard, and what was repaired in them that the lines do not have."""
+    count, found = 0, []
+    for line, hypothesis in zip(lines, hypotheses, strict=True):
+        text, repairs = repair(repairer, hypothesis)
+        count += len(hypothesis.words)
+        written = [(one.heard, text[one.begin : one.end]) for one in repairs]
+        found += [one for one in written if one[1].casefold() not in line.casefold()]
+    return count, found
 
 
 def print_times(repairer: Repairer) -> None:
-    """Print the time of an update of sentences that grow to 40 words."""
+    """Print the time of an update of sentences that grow to 40 words, and how often a recogniser is asked."""
     words = (SHARED / "corpora" / ONLY_REPORTED[2]).read_text(encoding="utf-8").split()[:4000]
-    times = []
-    for begin in range(0, len(words), 40):
-        for count in range(3, 41, 3):
-            update = Transcript(
-                0, 0, " ".join(words[begin : begin + count - 3]), " ".join(words[begin + count - 3 : begin + count]),
-                False, 0.0, 1.0,
-            )  # fmt: skip
-            start = time.perf_counter()
-            repairer.repaired(update)
-            times.append(time.perf_counter() - start)
-    times.sort()
-    print(
-        f"  median {1e3 * times[len(times) // 2]:.2f} ms, 99 of 100 under {1e3 * times[len(times) * 99 // 100]:.2f} ms"
-    )
+    asked: list[str] = []
+
+    def likelihood(text: str) -> float:
+        asked.append(text)
+        return -20.0 * len(asked)
+
+    for judges in (False, True):
+        times = []
+        for begin in range(0, len(words), 40):
+            verdicts = Verdicts() if judges else None
+            for count in range(3, 41, 3):
+                agreed, rest = words[begin : begin + count - 3], words[begin + count - 3 : begin + count]
+                update = Transcript(0, 0, " ".join(agreed), " ".join(rest), False, 0.0, 1.0)
+                start = time.perf_counter()
+                if verdicts is not None:
+                    repairer.judge(update.text, likelihood, verdicts, growing=True)
+                repairer.repaired(update, verdicts)
+                times.append(time.perf_counter() - start)
+        times.sort()
+        middle, slow = times[len(times) // 2], times[len(times) * 99 // 100]
+        print(f"  median {1e3 * middle:.2f} ms, 99 of 100 under {1e3 * slow:.2f} ms", "with questions" * judges)
+    print(f"  texts of which a recogniser is asked, in 100 words: {1e2 * len(asked) / len(words):.1f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="Print every sentence and every false correction.")
-    show = parser.parse_args().show
+    parser.add_argument("--spoken", type=int, default=400, help="Sentences of each text that are spoken too.")
+    told = parser.parse_args()
     recogniser = WhisperRecogniser(RecogniserSettings(data_folder("models") / "livetrans-recogniser-en"))
+    halves = {place: [spoken(recogniser, half) for half in sentences] for place, sentences in SENTENCES.items()}
+    spelled = with_spellings(one for chosen_on, _ in halves.values() for one in chosen_on)
     alone = [Term(name, name) for name in NAMES]
     others = [Term(name, name) for name in OTHERS]
     print("names that are right, of 20 (each by the next voice), and by all voices")
-    for place, sentences in SENTENCES.items():
-        halves = [spoken(recogniser, half) for half in sentences]
-        spelled = with_spellings(halves[0])
-        rules = {"none": Repairer(()), "spelled": Repairer(spelled, "en"), "names": Repairer(alone, "en", sounds=True)}
-        rules["both"] = Repairer(spelled, "en", sounds=True)
-        for half, found in zip(("to choose on", "held apart"), halves, strict=True):
+    rules = {"none": Repairer(()), "spelled": Repairer(spelled, "en"), "names": Repairer(alone, "en", sounds=True)}
+    rules["both"] = Repairer(spelled, "en", sounds=True)
+    for number, half in enumerate(("to choose on", "held apart")):
+        for place, found in halves.items():
             for rule, repairer in rules.items():
-                right = [has(name, repairer.repair(written)[0]) for name, written, _ in found]
-                turns = [right[len(VOICES) * number + number % len(VOICES)] for number in range(len(NAMES))]
-                print(f"  {place:7} {half:13} {rule:8} {sum(turns):3} of {len(turns)}   {sum(right):4} of {len(right)}")
-                if show:
-                    print("   ", [item[:2] for ok, item in zip(right, found, strict=True) if not ok])
-    print(f"false corrections per 10,000 words, with {len(NAMES) + len(OTHERS)} names")
+                right = [has(one.name, repair(repairer, one.hypothesis)[0]) for one in found[number]]
+                turns = [right[len(VOICES) * name + name % len(VOICES)] for name in range(len(NAMES))]
+                print(f"  {half:13} {place:7} {rule:8} {sum(turns):3} of {len(turns)}   {sum(right):4} of {len(right)}")
+                if told.show:
+                    wrong = [
+                        (one.name, words_text(one.hypothesis.words))
+                        for ok, one in zip(right, found[number], strict=True)
+                        if not ok
+                    ]
+                    print("   ", wrong)
+    print(f"false corrections per 10,000 words, with {len(NAMES) + len(OTHERS)} names: as written, as heard")
     rules = {"spelled": Repairer([*spelled, *others], "en"), "names": Repairer([*alone, *others], "en", sounds=True)}
     rules["both"] = Repairer([*spelled, *others], "en", sounds=True)
     for group, files in {"chosen on": CHOSEN_ON, "only reported": ONLY_REPORTED}.items():
-        for file in files:
-            path = SHARED / "corpora" / file
-            if path.exists():
-                figures = "   ".join(f"{rule} {per_10_000(repairer, path, show)}" for rule, repairer in rules.items())
-                print(f"  {group:13} {file:26} {figures}")
+        for path in filter(Path.exists, (SHARED / "corpora" / file for file in files)):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            said = [line for line in lines if 4 <= len(line.split()) <= 30][:: max(len(lines) // told.spoken, 1)]
+            with tempfile.TemporaryDirectory() as folder:
+                voices = zip(said, cycle(VOICES))
+                hypotheses = [heard(recogniser, line.replace("-", " "), voice, Path(folder)) for line, voice in voices]
+            for rule, repairer in rules.items():
+                as_written = per_10_000(*false_in_text(repairer, lines), told.show)
+                as_heard = per_10_000(*false_in_speech(repairer, said, hypotheses), told.show)
+                print(f"  {group:13} {path.name:26} {rule:8} {as_written}   {as_heard}")
     words = sorted(common_words("en"))
     many = [
         Term(f"{words[31 * number]}{words[7 * number][:4]}", "", ((f"{words[13 * number]} {words[5 * number]}", ""),))

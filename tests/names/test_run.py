@@ -55,6 +55,22 @@ def test_every_update_its_translation_and_the_recognisers_prompt_have_the_name()
             assert event.text[repair.begin : repair.end] == "Siobhan"
 
 
+@pytest.mark.parametrize(("odds", "right"), [(-1.0, True), (-50.0, False), (float("-inf"), False)])
+def test_a_run_asks_its_recogniser_about_what_is_near_a_spelling(tmp_path: Path, odds: float, right: bool) -> None:
+    words = [replace(word, text=word.text.replace("w0x2", "thorseen")) for word in sentences(1)]
+    settings = Settings(prompt=PromptSettings(glossary=(Term("Thorsten", "", (("thorestan", ""),)),)))
+    run = ScriptedRun(words, settings=settings, likelihood=lambda text: odds if "thorestan" in text else 0.0)
+    run.run()
+    [final] = [event for event in run.collected.of(Transcript) if event.final]
+    assert (final.text, [one.heard for one in final.repairs]) == (
+        ("w0x0 w0x1 Thorsten w0x3 w0x4 w0x5.", ["thorseen"]) if right else ("w0x0 w0x1 thorseen w0x3 w0x4 w0x5.", [])
+    )
+    heard = run.collected.of(Transcript)
+    path = write_session(tmp_path / "events.jsonl", RunStarted({}, settings), *heard)
+    replayed = list(RecordedTranscripts(path, ManualClock(), real_time=False))
+    assert [(one.text, one.repairs) for one in replayed] == [(one.text, one.repairs) for one in heard]
+
+
 def test_a_replay_of_the_session_and_its_rest_have_the_same_repairs(tmp_path: Path) -> None:
     run = ScriptedRun(sentences(2), settings=Settings(prompt=PromptSettings(glossary=SPOKEN)))
     run.run()

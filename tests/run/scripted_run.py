@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -232,6 +232,8 @@ class ScriptedRun:
     translator: Schedule | None = None
     settings: Settings = field(default_factory=Settings)
     collected: Collected = field(default_factory=Collected)
+    likelihood: Callable[[str], float] | None = None
+    """What the recogniser tells of other texts."""
 
     def __post_init__(self) -> None:
         self.source = self.source or Schedule(self.clock)
@@ -264,7 +266,9 @@ class ScriptedRun:
         speaker = FaultySource(Spoken(self.words, self.clock), self.source)
         source = QueuedSource(speaker, publish, on_audio, change=change)
         schedule = self.recogniser
-        recogniser = FaultyRecogniser(ScriptedRecogniser(self.words), schedule)
+        scripted = ScriptedRecogniser(self.words)
+        scripted.likelihood = self.likelihood
+        recogniser = FaultyRecogniser(scripted, schedule)
         reload = reloading_once("recogniser", [recogniser], publish)
         transcriber = Transcriber(recogniser, TranscriberSettings(), self.clock, reload=reload)
         stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]

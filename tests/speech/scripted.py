@@ -49,6 +49,8 @@ class ScriptedRecogniser:
         """What every hypothesis says of its language."""
         self.odds: Callable[[Sequence[int], bool], Mapping[str, float]] = lambda numbers, final: {}
         """The probabilities of languages of a pass, by the numbers of the words that it heard."""
+        self.likelihood: Callable[[str], float] | None = None
+        """What every hypothesis tells of other texts."""
         self._pair: SpokenPair | None = None
 
     def expect_language(self, language: str | None) -> None:
@@ -87,7 +89,7 @@ class ScriptedRecogniser:
         ]
         words = tuple(word for word in found if word is not None)
         ends = tuple(word.end for word in words if word.text.endswith((".", "!", "?")))
-        return Hypothesis(words, ends, self.language if words else None)
+        return Hypothesis(words, ends, self.language if words else None, self.likelihood)
 
     def _word(self, number: int, start: int, stop: int, total: int, final: bool) -> Word | None:
         spoken = self._words[number - 1]

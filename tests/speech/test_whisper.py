@@ -105,6 +105,21 @@ def test_short_windows_give_the_words_and_times_of_full_ones(
             assert one.end == pytest.approx(other.end, abs=0.041)
 
 
+def test_a_pass_tells_how_likely_another_text_is_for_its_sound(recogniser: WhisperRecogniser) -> None:
+    source = AudioFile(RECORDINGS / "demo.flac", ManualClock(), False, lambda event: None)
+    samples = np.concatenate([chunk.samples for chunk in source])[: 6 * SAMPLE_RATE].astype(np.float32) / 32768
+    hypothesis = recogniser.recognise(samples, final=True)
+    words = [word.text for word in hypothesis.words]
+    assert hypothesis.likelihood and len(words) > 3
+    written = hypothesis.likelihood(" ".join(words))
+    assert -len(words) < written <= 0
+    for other in (["no", *words[1:]], [*words[:-1], "Kubernetes."], words[::-1]):
+        assert hypothesis.likelihood(" ".join(other)) < written - 3
+    recogniser.recognise(samples[: 2 * SAMPLE_RATE], final=True)
+    assert hypothesis.likelihood(" ".join(words)) == pytest.approx(written), "of this pass, not of the newest"
+    assert hypothesis.likelihood("word " * 500) == -np.inf, "longer than the decoder"
+
+
 def test_a_growing_window_gives_no_word_that_its_sound_has_not_reached(recogniser: WhisperRecogniser) -> None:
     (samples,) = stretches("demo.flac", 1)
     for length in np.arange(0.1, len(samples) / SAMPLE_RATE, 0.3):

@@ -1,0 +1,128 @@
+"""Names that the recogniser is asked about: what is asked, what follows, and that no committed word changes."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from functools import partial
+from itertools import pairwise
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.clock import ManualClock
+from livetrans.config import PromptSettings, Settings, Term, TranscriberSettings
+from livetrans.events import Transcript, Word
+from livetrans.names.repair import LEAST_OF_NAME, LEAST_OF_SPELLING, Repairer, Repairs, Verdicts
+from livetrans.speech.transcriber import Transcriber
+from tests.speech.scripted import ScriptedRecogniser, speak
+from tests.speech.test_transcriber import gaps, sizes, some_settings, speech_chunks
+
+GLOSSARY = (
+    Term("Thorsten", "", (("thorestan", ""),)),
+    Term("Grimnir", "", (("grimm near", ""),)),
+    Term("Kubernetes", ""),
+    Term("Postgres", "", (("post girs", ""),)),
+)
+VOCABULARY = (
+    "thorseen thorsten's grimm nears griman here gring near cuborn eat eats kuber nets post girls poster the is we. "
+    "post, girs Thorestan postgres a"
+).split()
+
+WRITTEN = -5.0
+"""Log-probability of what the recogniser wrote."""
+
+
+def ask(heard: str, answers: dict[str, float], *, sounds: bool = True, language: str = "en") -> tuple[str, list[str]]:
+    """Return a text repaired by the log-odds of some texts, and all texts that the recogniser was asked about."""
+    asked: list[str] = []
+
+    def likelihood(text: str) -> float:
+        asked.append(text)
+        return WRITTEN if text == heard else answers.get(text, -100.0)
+
+    repairer, verdicts = Repairer(GLOSSARY, language, sounds=sounds), Verdicts()
+    repairer.judge(heard, likelihood, verdicts, growing=False)
+    return repairer.repair(heard, verdicts=verdicts)[0], asked
+
+
+def test_a_word_that_is_near_a_name_is_repaired_if_the_recogniser_finds_the_name_likely_enough() -> None:
+    heard, right = "the thorseen's cluster", "the Thorsten's cluster"
+    for other, least in (
+        (right, LEAST_OF_NAME),
+        (right.lower(), LEAST_OF_NAME),
+        ("the thorestan's cluster", LEAST_OF_SPELLING),
+    ):
+        assert ask(heard, {other: WRITTEN + least})[0] == right
+        assert ask(heard, {other: WRITTEN + least - 0.1})[0] == heard
+
+
+def test_without_names_by_sound_only_spellings_are_asked_about() -> None:
+    heard = "ask thorseen about kuberneds"
+    likely = {
+        "ask thorestan about kuberneds": -6.0,
+        "ask Thorsten about kuberneds": -6.0,
+        "ask thorseen about Kubernetes": -6.0,
+    }
+    text, asked = ask(heard, likely, sounds=False)
+    assert text == "ask Thorsten about kuberneds"
+    assert set(asked) == {heard, "ask thorestan about kuberneds"}
+    assert ask(heard, likely)[0] == "ask Thorsten about Kubernetes"
+
+
+@pytest.mark.parametrize(
+    "heard", ["we posted the letters", "poster", "Thorsten and Postgres", "thorestan", "post. Girs", "the a is we"]
+)
+def test_a_common_word_and_what_is_right_already_are_not_asked_about(heard: str) -> None:
+    assert ask(heard, {})[1] == []
+
+
+def test_a_language_without_a_rule_asks_nothing() -> None:
+    assert ask("thorseen", {}, language="de")[1] == []
+
+
+@given(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=30), sizes, some_settings, st.data())
+def test_no_committed_word_changes_whatever_the_recogniser_answers(
+    spoken: list[str], chunking: list[int], options: TranscriberSettings, data: st.DataObject
+) -> None:
+    unstable, seed = data.draw(st.sampled_from([0.0, 0.7])), data.draw(st.integers(0, 9))
+    repair = data.draw(st.sampled_from(["names", "spelled"]))
+    gap = random.Random(seed).choice([0.0, 0.1])
+    words = [Word(text, round((0.3 + gap) * at, 3), round((0.3 + gap) * at + 0.3, 3)) for at, text in enumerate(spoken)]
+    recogniser = ScriptedRecogniser(words, unstable=unstable)
+    recogniser.likelihood = lambda text: -float(crc32(f"{seed}{text}".encode()) % 25)
+    repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY, repair=repair)))
+    transcriber = Transcriber(recogniser, options, ManualClock())
+    transcriber.judge = partial(repairs.judge, track=None)
+    transcriber.respell = partial(repairs.respelled, track=None)
+    places = gaps(words)
+    pauses = data.draw(st.lists(st.sampled_from(places), max_size=3)) if places else []
+    updates: defaultdict[int, list[tuple[Transcript, Transcript]]] = defaultdict(list)
+
+    def take(transcripts: list[Transcript]) -> None:
+        for heard in transcripts:
+            updates[heard.segment_id].append((heard, repairs(heard)))
+
+    for chunk in speech_chunks(speak(words), chunking, pauses):
+        take(transcriber.feed(chunk))
+    take(transcriber.flush())
+    for pairs in updates.values():
+        for (before, earlier), (after, later) in pairwise(pairs):
+            assert later.text.startswith(earlier.committed)
+            assert not earlier.ended or before.text != after.text or earlier.text == later.text
+        for heard, repaired in pairs:
+            back = repaired.text
+            for one in reversed(repaired.repairs):
+                back = back[: one.begin] + one.heard + back[one.end :]
+            assert back == heard.text
+
+
+def test_a_new_stretch_of_speech_is_judged_anew() -> None:
+    repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
+    for segment, likely, text in ((0, -30.0, "thorseen"), (1, -1.0, "Thorsten"), (2, -30.0, "thorseen")):
+        repairs.judge("thorseen", lambda text: 0.0 if text == "thorseen" else likely, "en", False, None)  # noqa: B023
+        assert repairs(Transcript(segment, 0, "", "thorseen", False, 0.0, 1.0, ended=True)).text == text
+        repairs.judge("thorseen", lambda text: 0.0, "en", False, None)
+        assert repairs(Transcript(segment, 1, "thorseen", "", True, 0.0, 1.0)).text == text, "one answer for a stretch"
