@@ -32,6 +32,8 @@ class ModelTraits:
 
     takes_prompt: bool
     """`"previous_text": true`. A model that was trained without it treats a prompt as noise."""
+    takes_hot_words: bool
+    """`"hot_words": true`. A model that was trained on prompts of prose alone hears nothing better for a list."""
     rest: float | None
     """`"short_window_rest": SECONDS` of silence after the sound, for a model trained on windows as long as their
     sound; None for the others, which lose words in short windows."""
@@ -53,6 +55,7 @@ def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
     no_speech, unlikely = stated.get("no_speech"), stated.get("unlikely")
     return ModelTraits(
         takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
+        takes_hot_words=pieces >= OPENAI_PIECES or stated.get("hot_words") is True,
         rest=float(rest) if isinstance(rest, int | float) and 0 <= rest <= 30 else None,
         beam_size=beam_size if isinstance(beam_size, int) and 1 <= beam_size <= 100 else 1,
         maximum_length=float(length) if isinstance(length, int | float) and 5 <= length <= 28 else 28.0,

@@ -118,7 +118,7 @@ class WhisperPasses(ABC):
     @property
     def hot_words(self) -> tuple[str, ...]:
         """Those used last that leave room for the other text of the prompt and for the output."""
-        if not self.traits.takes_prompt:
+        if not self.traits.takes_hot_words:
             return ()
         encode = self._tokenizer(self.language or "en").encode
         return self._hot.fitting(lambda word: len(encode(f" {word},")), HOT_WORD_TOKENS)

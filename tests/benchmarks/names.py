@@ -7,20 +7,24 @@ only reported, and the embedded recogniser writes them. `spelled` has what was h
 (without single common words), `names` has the names alone, `both` has the spellings and repairs what sounds alike too.
 False corrections are counted with these names and others, on the English texts beside this checkout (LIVETRANS_SHARED
 names another folder): as they are written, where no recogniser can be asked, and as it hears some of their sentences.
+NE is that of whole runs of the program.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import cycle
 from pathlib import Path
+from statistics import mean, median
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +40,7 @@ from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.words import words_text
 
+LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
 SHARED = Path(os.environ.get("LIVETRANS_SHARED", Path(__file__).parents[3] / "shared"))
 NAMES = (
     "Siobhan Vineela OpenRouter Kubernetes Grafana Okonkwo Frigade Delphine Thorsten Ljubljana Cloudflare Postgres "
@@ -76,14 +81,19 @@ CHOSEN_ON = ("mcif.dev.eng", "flores200.devtest.eng", "newstest2021.en-deu.eng",
 ONLY_REPORTED = ("newstest2020.en-deu.eng", "ntrex128.eng", "ami.test.eng", "acl6060.dev.eng", "cocoa.test.en-deu.eng")
 
 
-def heard(recogniser: WhisperRecogniser, sentence: str, voice: str, folder: Path) -> Hypothesis:
-    """Return what the recogniser makes of a sentence."""
+def speak(sentence: str, voice: str, folder: Path) -> Path:
+    """Return a file with a sentence, the same for each."""
     file = folder / "spoken.wav"
     program, _, name = voice.rpartition(" ")
     told = ["flite", "-voice", name, "-t", sentence, "-o"] if program else ["espeak-ng", "-v", name, "-s", "145", "-w"]
     order = [*told, str(file)] if program else [*told, str(file), sentence]
     subprocess.run(order, check=True, capture_output=True)
-    sound = AudioFile(file, SystemClock(), False, lambda event: None)
+    return file
+
+
+def heard(recogniser: WhisperRecogniser, sentence: str, voice: str, folder: Path) -> Hypothesis:
+    """Return what the recogniser makes of a sentence."""
+    sound = AudioFile(speak(sentence, voice, folder), SystemClock(), False, lambda event: None)
     samples = np.concatenate([chunk.samples for chunk in sound]).astype(np.float32) / np.float32(FULL_SCALE)
     return recogniser.recognise(samples, final=True)
 
@@ -166,6 +176,30 @@ def false_in_speech(
     return count, found
 
 
+def print_calm(spelled: Sequence[Term], alone: Sequence[Term]) -> None:
+    """Print NE of the screen of runs of speech without a pause, in which each name comes in its held-apart sentence."""
+    sentences = SENTENCES["middle"][1]
+    said = [sentences[number % len(sentences)].format(name).rstrip(".") for number, name in enumerate(NAMES)]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "names.tsv"
+        for rule, terms, repaired in (
+            ("none", alone, "none"),
+            ("spelled", spelled, "spelled"),
+            ("names", alone, "names"),
+        ):
+            lines = (f"{one.text}\t=\t{' | '.join(spelling for spelling, _ in one.heard)}\n" for one in terms)
+            file.write_text("".join(lines), encoding="utf-8")
+            figures = []
+            for voice in VOICES:
+                for first in range(0, len(said), 5):
+                    sound = speak(" and ".join(said[first : first + 5]) + ".", voice, Path(folder))
+                    command = ["replay", str(sound), "--from", "en", "--to", "de", "--speed", "max", "--no-session"]
+                    command += ["--glossary", str(file), "--repair", repaired, "--jsonl", "-"]
+                    events = subprocess.run([LIVETRANS, *command], check=True, capture_output=True, text=True).stdout
+                    figures.append(json.loads(events.splitlines()[-1])["ne_screen"])
+            print(f"  {rule:8} mean {mean(figures):.3f}, median {median(figures):.3f}")
+
+
 def print_times(repairer: Repairer) -> None:
     """Print the time of an update of sentences that grow to 40 words, and how often a recogniser is asked."""
     words = (SHARED / "corpora" / ONLY_REPORTED[2]).read_text(encoding="utf-8").split()[:4000]
@@ -233,6 +267,8 @@ def main() -> None:
                 as_written = per_10_000(*false_in_text(repairer, lines), told.show)
                 as_heard = per_10_000(*false_in_speech(repairer, said, hypotheses), told.show)
                 print(f"  {group:13} {path.name:26} {rule:8} {as_written}   {as_heard}")
+    print("NE of the screen in unbroken speech, 24 runs")
+    print_calm(spelled, alone)
     words = sorted(common_words("en"))
     many = [
         Term(f"{words[31 * number]}{words[7 * number][:4]}", "", ((f"{words[13 * number]} {words[5 * number]}", ""),))

@@ -70,10 +70,18 @@ def test_a_folder_that_is_no_model_says_what_it_lacks(tmp_path: Path) -> None:
 def test_a_model_states_what_it_was_trained_for() -> None:
     stated = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}
     silence = {"no_speech": 0.001, "unlikely": -0.5}
-    assert model_traits({"livetrans": stated | silence}, 600) == ModelTraits(True, 0.5, 5, 18.0, 0.001, -0.5)
-    assert model_traits({}, 600) == ModelTraits(False, None, 1, 28.0, 0.6, -1.0)
-    assert model_traits({}, 51_864) == ModelTraits(True, None, 1, 28.0, 0.6, -1.0)
-    wrong = {"previous_text": "yes", "short_window_rest": "0.5", "beam_size": 0, "maximum_length": 60, "unlikely": 1.0}
+    assert model_traits({"livetrans": stated | silence}, 600) == ModelTraits(True, False, 0.5, 5, 18.0, 0.001, -0.5)
+    assert model_traits({}, 600) == ModelTraits(False, False, None, 1, 28.0, 0.6, -1.0)
+    assert model_traits({}, 51_864) == ModelTraits(True, True, None, 1, 28.0, 0.6, -1.0)
+    assert model_traits({"livetrans": {"hot_words": True}}, 600).takes_hot_words
+    wrong = {
+        "previous_text": "yes",
+        "hot_words": 1,
+        "short_window_rest": "0.5",
+        "beam_size": 0,
+        "maximum_length": 60,
+        "unlikely": 1.0,
+    }
     assert model_traits({"livetrans": wrong}, 600) == model_traits({"livetrans": 5}, 600) == model_traits({}, 600)
 
 
@@ -323,7 +331,7 @@ def test_hot_words_stand_in_the_prompt_as_far_as_they_fit(random_model: Path) ->
     recogniser.recognise(hiss(2.0), prompt="before")
     text = recogniser._tokenizer("de").decode(prompts[0][1:])
     assert text.startswith(f" {', '.join(recogniser.hot_words)} before")
-    recogniser.traits = replace(recogniser.traits, takes_prompt=False)
+    recogniser.traits = replace(recogniser.traits, takes_hot_words=False)
     assert recogniser.hot_words == ()
 
 
