@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from math import inf
 from operator import eq
@@ -20,16 +20,13 @@ from typing import Generic, TypeVar
 from livetrans.config import Settings, Term
 from livetrans.events import Caption, NameCorrected, Repair, Transcript
 from livetrans.languages import AUTO
-from livetrans.names.sounds import LANGUAGES, MOST_WORDS, Sounds
+from livetrans.names.sounds import LANGUAGES, MOST_WORDS, Near, Sounds
 from livetrans.text import UNSPACED, join_text
 
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
 _GAP = re.compile(r"[\s\-‐–]*")
 _AROUND = "\"'“”„‘’«»‹›()[]{}<>¿¡?!.,;:…、。，！？；：「」『』"
 _POSSESSIVE = ("'s", "’s")
-
-LEAST_OF_SPELLING, LEAST_OF_NAME = -10.0, -20.0
-"""Least log-odds, by the recogniser, of a spelling and of a term itself against the words that it wrote there."""
 
 T = TypeVar("T")
 
@@ -130,8 +127,8 @@ class Match:
 
 Likelihood = Callable[[str], float]
 """Returns the log-probability that a recogniser gives a text for the sound of its newest pass."""
-Verdicts = dict[tuple[str, ...], tuple[float, str] | None]
-"""By the forms of words, the term that stands there by their sound and its distance; None for none."""
+Verdicts = dict[tuple[str, ...], Near | None]
+"""By the forms of words, the spelling that is likely enough for their sound; None for none."""
 
 
 class Repairer:
@@ -173,24 +170,19 @@ class Repairer:
             return
         tokens = tokens_of(text)
         tokens = tokens[: len(tokens) - growing]
-        written: float | None = None
         right = self._terms.places(tokens) | self._heard.places(tokens)
+        ask = cache(likelihood)
         for place in range(len(tokens)):
             for found, words in _spans(tokens, place):
                 if words in verdicts or not right.isdisjoint(range(place, place + len(found))):
                     continue
-                verdicts[words] = None
-                odds: list[tuple[float, float, str]] = []
-                for share, term, spelling in self._sounds.near(words):
-                    written = likelihood(text) if written is None else written
-                    if written == -inf:
-                        return
-                    before, after = text[: found[0].begin], text[found[-1].owner_end :]
-                    other = max(likelihood(f"{before}{one}{after}") for one in {spelling, spelling.lower()})
-                    if other - written >= (LEAST_OF_NAME if spelling == term else LEAST_OF_SPELLING):
-                        odds.append((other - written, share, term))
-                if odds:
-                    verdicts[words] = max(odds)[1:]
+                before, after = text[: found[0].begin], text[found[-1].owner_end :]
+                odds = [
+                    (max(ask(before + one + after) for one in (near.spelling, near.spelling.lower())) - ask(text), near)
+                    for near in self._sounds.near(words)
+                ]
+                likely = [(value, near) for value, near in odds if near.least_odds <= value < inf]
+                verdicts[words] = max(likely)[1] if likely else None
 
     def repaired(self, transcript: Transcript, verdicts: Verdicts | None = None) -> Transcript:
         """Return an update with its names repaired. A word that a repair can still change is not committed.
@@ -257,7 +249,7 @@ class Repairer:
                 judged = verdicts.setdefault(words, None) if verdicts is not None else None
                 near = judged or (self._repairs_sounds and self._sounds.found(words))
                 if near:
-                    alike.append((near[0], place + len(found), near[1]))
+                    alike.append((near.share, place + len(found), near.term))
             yield from (Match(place, last, term) for _, last, term in sorted(alike))
 
 
@@ -390,7 +382,8 @@ class Repairs:
     def respelled(self, text: str, language: str | None, track: str | None) -> str:
         """Return a text that was spoken on a track, such as the recogniser's prompt, with its names repaired."""
         repairer = self._repairer(language, track)
-        return repairer.repair(text, verdicts=self._verdicts.get(track))[0] if repairer and text else text
+        verdicts = dict(self._verdicts.get(track, {}))
+        return repairer.repair(text, verdicts=verdicts)[0] if repairer and text else text
 
     def _repairer(self, language: str | None, track: str | None) -> Repairer | None:
         settings = self._settings()

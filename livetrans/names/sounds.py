@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import accumulate
@@ -35,6 +35,9 @@ HEARD = 0.3
 NEAR, NEAR_EACH = 0.3, 0.1
 """Distance, as such a share, up to which the recogniser is asked which of the two it heard: at most, and for each
 consonant beyond the first. A term itself has to have more consonants than the least."""
+
+LEAST_OF_SPELLING, LEAST_OF_TERM = -10.0, -20.0
+"""Least log-odds by which such a spelling is repaired, and a term itself, which few recognisers write."""
 
 _ONE, _SEVERAL, _COMMON = range(3)
 WORDS_KEPT = 10_000
@@ -144,6 +147,11 @@ class Near(NamedTuple):
     term: str
     spelling: str
 
+    @property
+    def least_odds(self) -> float:
+        """Least log-odds of the spelling, by the recogniser, against the words that it wrote."""
+        return LEAST_OF_TERM if self.spelling == self.term else LEAST_OF_SPELLING
+
 
 class Sounds:
     """Finds the term that heard words sound like."""
@@ -193,16 +201,14 @@ class Sounds:
         beginnings = ((one, most[near]) for key in keys for one, most in self._beginnings.get(key, {}).items())
         return any(min(distances(sound, beginning, most)) <= most for beginning, most in beginnings)
 
-    def _found(self, words: tuple[str, ...]) -> tuple[float, str] | None:
-        """Return the distance and the term that these words stand for; None for none, and where two are as near."""
+    def _found(self, words: tuple[str, ...]) -> Near | None:
+        """Return the nearest spelling that these words stand for; None for none, and where two terms are as near."""
         if not (parts := self._parts(words)):
             return None
         kind = _COMMON if all(map(self._is_common, parts)) else _SEVERAL if len(parts) > 1 else _ONE
         sound = joined_sound(parts)
-        targets = self._by_key.get(key_of(sound), ())
-        near = ((distances(sound, target.sound, target.most[kind])[-1], target) for target in targets)
-        found = sorted((edits / one.weight, one.term) for edits, one in near if edits <= one.most[kind])
-        is_sure = found and all(term == found[0][1] for share, term in found if share == found[0][0])
+        found = sorted(_nearest(sound, self._by_key.get(key_of(sound), ()), lambda target: target.most[kind]))
+        is_sure = found and all(one.term == found[0].term for one in found if one.share == found[0].share)
         return found[0] if is_sure else None
 
     def _near(self, words: tuple[str, ...]) -> list[Near]:
@@ -212,8 +218,7 @@ class Sounds:
         sound = joined_sound(parts)
         is_common = all(map(self._is_common, parts))
         targets = (target for key in self._near_keys(sound) for target in self._by_key.get(key, ()))
-        near = ((distances(sound, target.sound, target.near[is_common])[-1], target) for target in targets)
-        return [Near(edits / one.weight, one.term, one.spelling) for edits, one in near if edits <= one.near[is_common]]
+        return list(_nearest(sound, targets, lambda target: target.near[is_common]))
 
     def _near_keys(self, sound: str) -> set[str]:
         """Return the keys that are those of a sound but for one of their sounds."""
@@ -227,6 +232,14 @@ class Sounds:
 
     def _is_common(self, part: str) -> bool:
         return len(part) < LEAST_HEARD or part in self._common
+
+
+def _nearest(sound: str, targets: Iterable[_Target], most: Callable[[_Target], float]) -> Iterator[Near]:
+    """Yield the spellings that are at most so far from a sound."""
+    for one in targets:
+        edits = distances(sound, one.sound, most(one))[-1]
+        if edits <= most(one):
+            yield Near(edits / one.weight, one.term, one.spelling)
 
 
 def _with_one_sound_less(key: str) -> set[str]:

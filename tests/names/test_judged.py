@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from livetrans.clock import ManualClock
 from livetrans.config import PromptSettings, Settings, Term, TranscriberSettings
 from livetrans.events import Transcript, Word
-from livetrans.names.repair import LEAST_OF_NAME, LEAST_OF_SPELLING, Repairer, Repairs, Verdicts
+from livetrans.names.repair import Repairer, Repairs, Verdicts
+from livetrans.names.sounds import LEAST_OF_SPELLING, LEAST_OF_TERM
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser, speak
 from tests.speech.test_transcriber import gaps, sizes, some_settings, speech_chunks
@@ -51,8 +52,8 @@ def ask(heard: str, answers: dict[str, float], *, sounds: bool = True, language:
 def test_a_word_that_is_near_a_name_is_repaired_if_the_recogniser_finds_the_name_likely_enough() -> None:
     heard, right = "the thorseen's cluster", "the Thorsten's cluster"
     for other, least in (
-        (right, LEAST_OF_NAME),
-        (right.lower(), LEAST_OF_NAME),
+        (right, LEAST_OF_TERM),
+        (right.lower(), LEAST_OF_TERM),
         ("the thorestan's cluster", LEAST_OF_SPELLING),
     ):
         assert ask(heard, {other: WRITTEN + least})[0] == right
@@ -117,6 +118,15 @@ def test_no_committed_word_changes_whatever_the_recogniser_answers(
             for one in reversed(repaired.repairs):
                 back = back[: one.begin] + one.heard + back[one.end :]
             assert back == heard.text
+
+
+def test_a_name_in_the_prompt_is_still_judged_where_it_is_heard() -> None:
+    repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
+    for revision, heard in enumerate(("the is", "the is thorseen")):
+        assert repairs.respelled("thorseen", "en", None) == "thorseen"
+        repairs.judge(heard, lambda text: 0.0, "en", False, None)
+        repaired = repairs(Transcript(0, revision, heard, "", bool(revision), 0.0, 1.0))
+    assert repaired.text == "the is Thorsten"
 
 
 def test_a_new_stretch_of_speech_is_judged_anew() -> None:
