@@ -25,6 +25,7 @@ from livetrans.text import UNSPACED, join_text
 
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
 _GAP = re.compile(r"[\s\-‐–]*")
+_NEEDLESS = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 _AROUND = "\"'“”„‘’«»‹›()[]{}<>¿¡?!.,;:…、。，！？；：「」『』"
 _POSSESSIVE = ("'s", "’s")
 
@@ -213,27 +214,26 @@ class Repairer:
         """
         tokens = tokens[:known]
         protected = {place for place, token in enumerate(tokens) if token.is_in(kept)} | self._terms.places(tokens)
-        undecided = known
-        if grows:
-            is_asked = verdicts is not None
-            undecided = next((place for place in range(known) if self._may_begin(tokens[place:], is_asked)), known)
         matches: list[Match] = []
         place = 0
-        while place < undecided:
+        while place < known:
             matching = self._at(tokens, place, verdicts)
             match = next((one for one in matching if protected.isdisjoint(range(place, one.last))), None)
-            if match and match.last > undecided:
+            after = match.last if match else place + 1
+            # Words to come could make any of these a term, which is not repaired.
+            could_be_right = (self._terms.may_begin(tokens[one:]) for one in range(place, after))
+            if grows and (any(could_be_right) or self._may_begin(tokens[place:], verdicts is not None)):
                 return matches, place
             matches += [match] if match else []
-            place = match.last if match else place + 1
-        return matches, undecided
+            place = after
+        return matches, known
 
     def _may_begin(self, last: Sequence[Token], is_asked: bool) -> bool:
-        """Return whether these last words of a text and others to come could be or stand for a term together.
+        """Return whether these last words of a text and others to come could stand for a term together.
 
         `is_asked`: whether the recogniser is asked about words that are near one.
         """
-        if self._terms.may_begin(last) or self._heard.may_begin(last):
+        if self._heard.may_begin(last):
             return True
         if not self._sounds or len(last) >= MOST_WORDS or not (is_asked or self._repairs_sounds):
             return False
@@ -276,7 +276,16 @@ def _written(
     repaired = plain[0] + "".join(term + after for (_, _, term), after in zip(changes, plain[1:], strict=True))
     repairs = [replace(one, begin=moved(one.begin), end=moved(one.end)) for one in kept]
     repairs += [Repair(moved(begin), moved(begin) + len(term), text[begin:end]) for begin, end, term in changes]
-    return repaired, tuple(sorted(repairs, key=lambda repair: repair.begin)), moved
+    # Terms of a script without spaces may stand side by side now.
+    edges = {place for one in repairs for place in (one.begin - 1, one.end)}
+    gaps = [place for place in sorted(edges) if _NEEDLESS.match(repaired, max(place, 0))]
+
+    def closed(index: int) -> int:
+        return index - sum(gap < index for gap in gaps)
+
+    repaired = "".join(sign for place, sign in enumerate(repaired) if place not in gaps)
+    repairs = [replace(one, begin=closed(one.begin), end=closed(one.end)) for one in repairs]
+    return repaired, tuple(sorted(repairs, key=lambda repair: repair.begin)), lambda index: closed(moved(index))
 
 
 def _end(last: Token, term: str) -> int:
