@@ -22,12 +22,12 @@ from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, with_field
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
-from livetrans.events import Notice, Origin
+from livetrans.events import Origin
 from livetrans.files import input_path, require_new_files, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_file, from_live, open_recorded
-from livetrans.run.publisher import Publish
+from livetrans.run.publisher import Publish, warning_once
 from livetrans.run.runner import RecordIncomplete
 from livetrans.run.tracks import QueuedSource
 from livetrans.session.export import LastCaptions, export, language_files
@@ -259,16 +259,7 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool, sai
 
     `said`: the warnings about models that were given for an earlier file; they are not given again.
     """
-
-    def is_new(notice: Notice) -> bool:
-        is_new = notice.text not in said
-        said.add(notice.text)
-        return is_new
-
-    def warn_once(notice: Notice) -> None:
-        if is_new(notice):
-            warn(notice)
-
+    warn_once = warning_once(warn, said)
     path = None if file == STDIN else Path(file)
     if (_is_recorded(file) or file == STDIN) and part != WHOLE:
         raise UsageError("--start and --end are for recordings of sound; drop them")
@@ -307,8 +298,8 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool, sai
         return OpenSource(settings, clock, STDIN_NAME, opener, notice)
     from livetrans.audio.file import AudioFile
 
-    if notice is not None and is_new(notice):
-        notices(notice)
+    if notice is not None:
+        warning_once(notices, said)(notice)
     audio = AudioFile(path, clock, real_time, notices, part)
     origin = replace(origin_of(path), start=part.start, end=part.end)
     return OpenSource(settings, clock, path.name, from_file(audio, origin, settings, clock, notices), notice, audio)

@@ -8,7 +8,7 @@ from queue import Queue
 
 from livetrans.clock import Clock
 from livetrans.errors import SessionError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Record, RunEnded
+from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Notice, Record, RunEnded
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink
 
@@ -21,6 +21,21 @@ MOST_SOUND_SECONDS = 2 * 3600.0
 """Sound that waits at most for a sink; later sound is left out. It takes 115 MB an hour."""
 STALLED_SECONDS = 10.0
 """At the end of a run, a sink that has taken nothing for this long may never take anything."""
+
+
+def warning_once(notify: Callable[[Notice], object], warned: set[str] | None = None) -> Callable[[Notice], None]:
+    """Return a function that passes each warning on once, although several lanes or files may give it.
+
+    `warned`: the texts that were given before; others are added.
+    """
+    given: set[str] = set() if warned is None else warned
+
+    def notify_once(notice: Notice) -> None:
+        if notice.level != "warning" or notice.text not in given:
+            given.add(notice.text)
+            notify(notice)
+
+    return notify_once
 
 
 class SinkTooSlow(SessionError):

@@ -15,7 +15,7 @@ from livetrans.events import Caption, Notice, Transcript, Translation
 from livetrans.languages import AUTO, Language, parse_language, same_written_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
-from livetrans.run.publisher import Publish
+from livetrans.run.publisher import Publish, warning_once
 from livetrans.run.speedup import ShownUpdate, SpeedupSampler
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
@@ -197,7 +197,7 @@ def open_lanes(
         ContextError: the context is too small for its prompt.
         ModelError: a context does not fit in memory.
     """
-    pair, notify = languages(settings), _once(publish)
+    pair, notify = languages(settings), warning_once(publish)
     lanes = [_open_lane(settings, model, prompt, pair, draft_model, notify)]
     has_terms = any(term.translation not in ("", term.text) for term in settings.prompt.glossary)
     has_terms = has_terms and TEMPLATES[prompt.name].terms
@@ -260,18 +260,6 @@ def _open_lane(
         notify=notify,
     )
     return Lane((Translator(model, draft_model), prompts, Presenter(text_of_tokens(model))), pair[1].code)
-
-
-def _once(publish: Publish) -> Callable[[Notice], None]:
-    """Return a function that publishes each warning once, although every lane may give it."""
-    published: set[str] = set()
-
-    def notify(notice: Notice) -> None:
-        if notice.level != "warning" or notice.text not in published:
-            published.add(notice.text)
-            publish(notice)
-
-    return notify
 
 
 def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:
