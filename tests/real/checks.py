@@ -204,6 +204,30 @@ def invented_words(here: Here) -> Figures:
     return {"model": model.name} | {kind: f"{count} words a minute" for kind, count in words.items()}
 
 
+@check("names", "A list of names that nobody says changes no words, as hot words or by --repair names.", minutes=30)
+def names(here: Here) -> Figures:
+    from tests.benchmarks.names import NAMES, OTHERS
+    from tests.benchmarks.recognisers import errors, words
+
+    model, clips, glossary = here.recogniser(), here.clips(), here.folder / "names.txt"
+    glossary.write_text("".join(f"{name}\t=\n" for name in (*NAMES, *OTHERS)), encoding="utf-8")
+    wrong, repaired = [], 0
+    for options in ((), ("--glossary", glossary, "--repair", "names")):
+        count = spoken = 0
+        for clip in clips:
+            events = here.events(clip.file, "--asr", model, "--from", "en", "--to", "de", *options)
+            finals = [event for event in events if event["event"] == "transcript" and event["final"]]
+            reference = words(clip.reference)
+            count += errors(reference, words(" ".join(final["committed"] for final in finals)))
+            spoken += len(reference)
+            repaired += sum(len(final["repairs"]) for final in finals)
+        wrong.append(100 * count / spoken)
+    figures = f"{wrong[0]:.1f} %, with the names {wrong[1]:.1f} %"
+    require(wrong[1] <= wrong[0] + 1, f"names that nobody says make {model.name} hear worse: WER {figures}")
+    require(repaired <= 1, f"--repair names writes {repaired} names that nobody said")
+    return {"model": model.name, "WER": figures, "false corrections": str(repaired)}
+
+
 _TERMS = {"teacher": "Lehrkraft", "bench": "Parkbank"}
 """Terms of the demo, with translations that a model would not choose itself."""
 

@@ -63,6 +63,9 @@ class Scripted(Here):
     """What becomes of the references, which a perfect translator writes."""
     truncated: bool = False
     terms: str = "Lehrkraft, Parkbank"
+    names: str = ""
+    """What is heard besides with a list of names."""
+    repairs: list[str] = field(default_factory=list)
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     drafted: list[int] = field(default_factory=lambda: [1, 2])
 
@@ -96,7 +99,10 @@ class Scripted(Here):
         stats = {"truncated": self.truncated}
         texts = [*self.german(finals), self.terms]
         kinds = ("caption", "translation")
-        return [{"event": kind, "final": True, "text": text, "stats": stats} for text in texts for kind in kinds]
+        heard = self.names if "--glossary" in words else ""
+        transcript = {"event": "transcript", "final": True, "committed": heard, "repairs": self.repairs}
+        shown = [{"event": kind, "final": True, "text": text, "stats": stats} for text in texts for kind in kinds]
+        return [transcript, *shown]
 
     def bench(self, name: str, *words: object) -> tuple[list[dict[str, Any]], Path]:
         if name == "bias":
@@ -152,6 +158,7 @@ FAULTS: dict[str, list[tuple[Fault, str]]] = {
     "invented words": [
         ({"words_by_kind": {"silence": 1}}, "into a minute of silence"), ({"words_by_kind": {"music": 9}}, "of music"),
     ],
+    "names": [({"names": "Siobhan " * 40}, "hear worse"), ({"repairs": ["Nabil"]}, "that nobody said")],
     **{
         f"prompt {family}": [
             ({"german": lambda texts: [f"<think>\n{text}" for text in texts]}, "belongs to the prompt"),
