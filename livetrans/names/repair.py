@@ -255,11 +255,12 @@ class Repairer:
 
 def _spans(tokens: Sequence[Token], place: int) -> Iterator[tuple[Sequence[Token], tuple[str, ...]]]:
     """Yield the words from a place of a text that may stand for a name together, and their forms."""
-    for last in range(place + 1, min(place + MOST_WORDS, len(tokens)) + 1):
-        found = tokens[place:last]
-        if not all(one.follows for one in found[1:]):
+    words: tuple[str, ...] = ()
+    for last, token in enumerate(tokens[place : place + MOST_WORDS], start=place):
+        if words and not token.follows:
             return
-        yield found, (*(one.form for one in found[:-1]), found[-1].owner)
+        yield tokens[place : last + 1], (*words, token.owner)
+        words = (*words, token.form)
 
 
 def _written(
