@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import livetrans
 
@@ -80,6 +83,14 @@ def test_help_reads_no_settings() -> None:
         "assert 'livetrans.config' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_numpy_starts_no_threads_that_spin() -> None:
+    program = "import os, livetrans.cli, numpy; print(len(os.listdir('/proc/self/task')))"
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=60, check=True)
+    assert int(done.stdout) == 1
 
 
 def test_a_heavy_library_is_imported_by_its_owner_only() -> None:

@@ -26,6 +26,9 @@ from livetrans.errors import LivetransError, UsageError, sentence
 from livetrans.installation import end_started_processes
 from livetrans.text import one_line
 
+# Before numpy is imported. Otherwise its BLAS starts threads that spin for 0.1 s after each pass of a recogniser.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 COMMANDS = {
     "mic": LazyCommand("livetrans.cli.live", "Show captions for the microphone."),
     "listen": LazyCommand("livetrans.cli.live", "Show captions for what this computer plays."),
