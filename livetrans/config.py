@@ -208,9 +208,9 @@ class PromptSettings:
     )
     repair: str = option(
         "spelled", "--repair", choices=REPAIRS,
-        help="What is written as a term of the glossary: nothing; spelled: the spellings that it lists, and words near "
-        "one that the recogniser takes for it; names: also what sounds like a term and is no common word. names may "
-        "write a term for somebody else's name.",
+        help="What is written as a term of the glossary: nothing; spelled: the spellings that it lists, and English "
+        "words near such a spelling where faster-whisper finds it likely; names: also what sounds like a term and is "
+        "no common word. names may write a term for somebody else's name.",
     )
     glossary: tuple[Term, ...] = ()
     """Those of the glossary, and of what the reader corrected."""

@@ -26,7 +26,7 @@ from livetrans.errors import LivetransError, UsageError, sentence
 from livetrans.installation import end_started_processes
 from livetrans.text import one_line
 
-# Before numpy is imported. Otherwise its BLAS starts threads that spin for 0.1 s after each pass of a recogniser.
+# numpy's BLAS reads this when it is imported. With more threads, the others spin for 0.1 s after each pass.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {

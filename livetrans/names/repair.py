@@ -1,5 +1,8 @@
 """The repair of names: heard spellings become the terms of the glossary, as whole words, the longest first.
 
+So does what the recogniser takes for a spelling when it is asked, and with `names` what sounds like a term
+(`livetrans.names.sounds`).
+
 One pass from left to right. What is a term already stays, so that a second repair changes nothing. In a hypothesis that
 grows, words stay as they were heard from the first one on whose repair could depend on words still to come. So does
 the last word, which may be cut off, unless it is committed.
@@ -137,6 +140,7 @@ class Repairer:
 
     def __init__(self, terms: Sequence[Term], language: str | None = None, *, sounds: bool = False) -> None:
         """`language`: code of the spoken language; None where it is unknown. `sounds`: repair what sounds alike too."""
+        self._names = {term.text for term in terms}
         own: set[tuple[str, ...]] = set()
         spellings: dict[tuple[str, ...], str] = {}
         for term in terms:
@@ -163,7 +167,7 @@ class Repairer:
         return repaired, repairs
 
     def judge(self, text: str, likelihood: Likelihood, verdicts: Verdicts, *, growing: bool) -> None:
-        """Judge by their sound the words of a hypothesis that a spelling is near, once; the last only of a whole one.
+        """Ask the recogniser, once, about words of a hypothesis that are near a spelling; not about one that grows.
 
         A repair that follows changes no word that was committed before: `repaired` held those that may begin one.
         """
@@ -177,12 +181,12 @@ class Repairer:
             for found, words in _spans(tokens, place):
                 if words in verdicts or not right.isdisjoint(range(place, place + len(found))):
                     continue
-                before, after = text[: found[0].begin], text[found[-1].owner_end :]
-                odds = [
-                    (max(ask(before + one + after) for one in (near.spelling, near.spelling.lower())) - ask(text), near)
-                    for near in self._sounds.near(words)
-                ]
-                likely = [(value, near) for value, near in odds if near.least_odds <= value < inf]
+                likely: list[tuple[float, Near]] = []
+                for near in self._sounds.near(words):
+                    before, after = text[: found[0].begin], text[_end(found[-1], near.spelling) :]
+                    spellings = near.spelling, near.spelling.lower()
+                    odds = max(ask(before + one + after) for one in spellings) - ask(text)
+                    likely += [(odds, near)] if near.least_odds <= odds < inf else []
                 verdicts[words] = max(likely)[1] if likely else None
 
     def repaired(self, transcript: Transcript, verdicts: Verdicts | None = None) -> Transcript:
@@ -248,7 +252,7 @@ class Repairer:
             for found, words in _spans(tokens, place):
                 judged = verdicts.setdefault(words, None) if verdicts is not None else None
                 near = judged or (self._repairs_sounds and self._sounds.found(words))
-                if near:
+                if near and near.term in self._names:
                     alike.append((near.share, place + len(found), near.term))
             yield from (Match(place, last, term) for _, last, term in sorted(alike))
 
@@ -369,30 +373,39 @@ class Repairs:
         self._of: dict[str | None, Repairer] = {}
         """By language."""
         self._verdicts: dict[str | None, Verdicts] = {}
-        """Of the words since the last silence, by track: of those whose recogniser can be asked."""
-        self._open: set[tuple[str | None, int]] = set()
-        """Tracks and ids of segments without a final."""
+        """Of the words since the newest silence, by the track that is listened to: None in a conversation."""
+        self._of_segment: dict[int, Verdicts] = {}
+        """Of the words since the silence before an unfinished segment, by its id."""
+        self._in_prompts: dict[str | None, Verdicts] = {}
+        """Of all words of the run that are repaired by their sound: a prompt has words from before the silence."""
 
     def __call__(self, transcript: Transcript) -> Transcript:
-        segment = transcript.track, transcript.segment_id
-        self._open = self._open - {segment} if transcript.final else self._open | {segment}
+        heard_on = None if self._settings().between else transcript.track
+        verdicts = self._of_segment.pop(transcript.segment_id, self._verdicts.get(heard_on))
+        if verdicts is not None and not transcript.final:
+            self._of_segment[transcript.segment_id] = verdicts
         repairer = self._repairer(transcript.language, transcript.track)
-        if not repairer or not transcript.text:
-            return transcript
-        return repairer.repaired(transcript, self._verdicts.get(transcript.track))
+        return repairer.repaired(transcript, verdicts) if repairer and transcript.text else transcript
 
-    def judge(self, text: str, likelihood: Likelihood, language: str | None, growing: bool, track: str | None) -> None:
-        """Ask the recogniser of a track about names in its newest hypothesis, before that is repaired."""
+    def judge(
+        self, text: str, likelihood: Likelihood, language: str | None, growing: bool, anew: bool, track: str | None
+    ) -> None:
+        """Ask the recogniser of a track about names in its newest hypothesis, before that is repaired.
+
+        `anew`: whether it is the first since a silence.
+        """
         repairer = self._repairer(language, track)
-        if all(other != track for other, _ in self._open):
+        if anew or track not in self._verdicts:
             self._verdicts[track] = {}
         if repairer:
-            repairer.judge(text, likelihood, self._verdicts[track], growing=growing)
+            verdicts = self._verdicts[track]
+            repairer.judge(text, likelihood, verdicts, growing=growing)
+            self._in_prompts.setdefault(track, {}).update((words, near) for words, near in verdicts.items() if near)
 
     def respelled(self, text: str, language: str | None, track: str | None) -> str:
         """Return a text that was spoken on a track, such as the recogniser's prompt, with its names repaired."""
         repairer = self._repairer(language, track)
-        verdicts = dict(self._verdicts.get(track, {}))
+        verdicts = dict(self._in_prompts.get(track, {}))
         return repairer.repair(text, verdicts=verdicts)[0] if repairer and text else text
 
     def _repairer(self, language: str | None, track: str | None) -> Repairer | None:
@@ -402,8 +415,6 @@ class Repairs:
             return None
         if self._made != (prompt.glossary, prompt.repair):
             self._made, self._of = (prompt.glossary, prompt.repair), {}
-            for verdicts in self._verdicts.values():
-                verdicts.clear()
         spoken = settings.for_microphone() if settings.is_microphone(track) else settings
         is_unknown = settings.between or spoken.source_language == AUTO
         code = language or (None if is_unknown else spoken.source_language)

@@ -2,7 +2,8 @@
 
 Silent fuzzy matching corrupts transcripts, so every guard has to hold. A common word alone is never a name. Words are
 compared as they sound, by a weighted edit distance: recognisers keep consonants, confuse related ones, drop an `r`, and
-write any vowel. Only terms with the same key are compared: its consonants without `r`, related ones taken together.
+write any vowel. The key of a sound is its consonants without `r`, related ones taken together. What is repaired without
+a question has the key of the term; about what nearly does the recogniser can be asked.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class Sounds:
         return list(_nearest(sound, targets, lambda target: target.near[is_common]))
 
     def _near_keys(self, sound: str) -> set[str]:
-        """Return the keys that are those of a sound but for one of their sounds."""
+        """Return the keys that equal a sound's key if at most one sound is left out of each."""
         return {key for part in _with_one_sound_less(key_of(sound)) for key in self._keys.get(part, ())}
 
     def _parts(self, words: Sequence[str]) -> list[str]:

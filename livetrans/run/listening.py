@@ -105,7 +105,7 @@ class Listening:
     expect_words: Callable[[tuple[str, ...]], None] = lambda words: None
     """Expect these terms from the next pass on, from any thread."""
     repair_names: Callable[[Repairs], None] = lambda repairs: None
-    """Repair the names in the recognisers' prompts, and ask them about names, from the first transcript on."""
+    """Repair names in the recognisers' prompts, and ask the recognisers about names, from the first transcript on."""
     force: Callable[[], str | None] = lambda: None
     """Force the other language of a conversation on the running stretch, from any thread, and return its code; None for
     one that is taken back."""

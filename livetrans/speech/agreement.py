@@ -40,6 +40,11 @@ class LocalAgreement:
         return self.committed[-1].end if self.committed else None
 
     @property
+    def is_new(self) -> bool:
+        """Whether no word was heard yet."""
+        return not (self.committed or self.tail)
+
+    @property
     def heard(self) -> list[Word]:
         """Committed words whose sound is in the buffer, and the uncommitted ones after them."""
         return [*self.committed[self._forgotten :], *self.tail]

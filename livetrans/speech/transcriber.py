@@ -84,9 +84,9 @@ class Transcriber:
         """Factor on the new sound of a pass; may be set between chunks."""
         self.respell: Callable[[str, str | None], str] = lambda text, language: text
         """Returns a prompt with its names repaired; takes the code of its language too."""
-        self.judge: Callable[[str, Callable[[str], float], str | None, bool], None] = lambda *_: None
+        self.judge: Callable[[str, Callable[[str], float], str | None, bool, bool], None] = lambda *_: None
         """Takes the words of the buffer, before they become updates; what tells the log-probability of others in their
-        place; the code of their language; and whether the last may still change."""
+        place; the code of their language; whether the last may still change; and whether they are the first."""
         self.pass_began: float | None = None
         """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
@@ -223,6 +223,7 @@ class Transcriber:
             steady = math.inf if final or self._buffer.full else self._steady(words)
             words = tuple(word for word in words if word.start + word.end <= 2 * steady)
             self._waits = steady < math.inf
+        anew = self._agreement.is_new
         newly = self._agreement.update(words, self._buffer.start)
         heard = self._agreement.heard
         if final:
@@ -231,7 +232,13 @@ class Transcriber:
             newly += self._trim(hypothesis.segment_ends)
         if hypothesis.likelihood and heard:
             growing = bool(self._agreement.tail) and not may_end
-            self.judge(words_text(heard), hypothesis.likelihood, self._segments.language, growing)
+            began = self.pass_began = self._clock.now()
+            try:
+                self.judge(words_text(heard), hypothesis.likelihood, self._segments.language, growing, anew)
+            finally:
+                self.pass_began = None
+            self._last_pass_seconds += self._clock.now() - began
+            self.recognition_seconds += self._clock.now() - began
         self._segments.take(newly, self._agreement.tail, stats)
         return self._segments.update(final=final, may_end=may_end)
 

@@ -112,7 +112,7 @@ class WhisperRecogniser(WhisperPasses):
             try:
                 (found,) = self._model.model.align(encoded, start, [tokens], frames)
             except RuntimeError:
-                return -math.inf  # The next pass fails too, and reports it.
+                return -math.inf  # The name is not repaired. A model that fails in a pass too is loaded again there.
             return sum(math.log(max(probability, SMALLEST)) for probability in found.text_token_probs)
 
         return likelihood

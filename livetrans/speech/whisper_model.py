@@ -33,7 +33,7 @@ class ModelTraits:
     takes_prompt: bool
     """`"previous_text": true`. A model that was trained without it treats a prompt as noise."""
     takes_hot_words: bool
-    """`"hot_words": true`. A model that was trained on prompts of prose alone hears nothing better for a list."""
+    """`"hot_words": true`. A model whose prompts had no lists of words hears worse with one."""
     rest: float | None
     """`"short_window_rest": SECONDS` of silence after the sound, for a model trained on windows as long as their
     sound; None for the others, which lose words in short windows."""

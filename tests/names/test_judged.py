@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from zlib import crc32
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
-from livetrans.config import PromptSettings, Settings, Term, TranscriberSettings
+from livetrans.config import BetweenSettings, PromptSettings, Settings, Term, TranscriberSettings
 from livetrans.events import Transcript, Word
 from livetrans.names.repair import Repairer, Repairs, Verdicts
 from livetrans.names.sounds import LEAST_OF_SPELLING, LEAST_OF_TERM
@@ -124,7 +125,7 @@ def test_a_name_in_the_prompt_is_still_judged_where_it_is_heard() -> None:
     repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
     for revision, heard in enumerate(("the is", "the is thorseen")):
         assert repairs.respelled("thorseen", "en", None) == "thorseen"
-        repairs.judge(heard, lambda text: 0.0, "en", False, None)
+        repairs.judge(heard, lambda text: 0.0, "en", False, not revision, None)
         repaired = repairs(Transcript(0, revision, heard, "", bool(revision), 0.0, 1.0))
     assert repaired.text == "the is Thorsten"
 
@@ -132,7 +133,40 @@ def test_a_name_in_the_prompt_is_still_judged_where_it_is_heard() -> None:
 def test_a_new_stretch_of_speech_is_judged_anew() -> None:
     repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
     for segment, likely, text in ((0, -30.0, "thorseen"), (1, -1.0, "Thorsten"), (2, -30.0, "thorseen")):
-        repairs.judge("thorseen", lambda text: 0.0 if text == "thorseen" else likely, "en", False, None)  # noqa: B023
+        repairs.judge("thorseen", lambda text: 0.0 if text == "thorseen" else likely, "en", False, True, None)  # noqa: B023
         assert repairs(Transcript(segment, 0, "", "thorseen", False, 0.0, 1.0, ended=True)).text == text
-        repairs.judge("thorseen", lambda text: 0.0, "en", False, None)
-        assert repairs(Transcript(segment, 1, "thorseen", "", True, 0.0, 1.0)).text == text, "one answer for a stretch"
+        repairs.judge("thorseen", lambda text: 0.0, "en", False, False, None)
+        repairs.judge("now", lambda text: 0.0, "en", False, True, None)
+        last = repairs(Transcript(segment, 1, "thorseen", "", True, 0.0, 1.0))
+        assert last.text == text, "one answer for a stretch, although the next one has begun in the same chunk"
+    assert repairs.respelled("thorseen", "en", None) == "Thorsten", "a prompt is older than the silence"
+
+
+def test_a_glossary_that_changes_takes_no_committed_word_back() -> None:
+    settings = Settings(prompt=PromptSettings(glossary=GLOSSARY))
+    repairs = Repairs(lambda: settings)
+    repairs.judge("thorseen said", lambda text: 0.0, "en", False, True, None)
+    assert repairs(Transcript(0, 0, "thorseen said", "", False, 0.0, 1.0)).committed == "Thorsten said"
+    settings = replace(settings, prompt=PromptSettings(glossary=(*GLOSSARY, Term("Zanzibar", ""))))
+    repairs.judge("so he", lambda text: 0.0, "en", False, False, None)
+    assert repairs(Transcript(0, 1, "thorseen said so he", "", False, 0.0, 1.0)).text == "Thorsten said so he"
+    settings = replace(settings, prompt=PromptSettings(glossary=GLOSSARY[1:]))
+    assert repairs(Transcript(0, 2, "thorseen said so he", "", True, 0.0, 1.0)).text == "thorseen said so he"
+
+
+def test_in_a_conversation_what_each_says_is_judged() -> None:
+    settings = Settings(
+        prompt=PromptSettings(glossary=GLOSSARY), between=BetweenSettings(("en", "de"), ("English", "German"))
+    )
+    repairs = Repairs(lambda: settings)
+    repairs.judge("thorseen said", lambda text: 0.0, "en", False, True, None)
+    heard = Transcript(0, 0, "thorseen said", "", True, 0.0, 1.0, language="en", track="English")
+    assert repairs(heard).text == "Thorsten said"
+
+
+def test_a_spelling_with_a_possessive_replaces_that_of_the_words() -> None:
+    asked: list[str] = []
+    repairer = Repairer((Term("Grimnir's Hall", "", (("grimnear's hall", ""), ("grimnear's", ""))),), "en")
+    repairer.judge("the greemnear's door", lambda text: float(asked.append(text) or 0), {}, growing=False)
+    assert "the grimnear's door" in asked
+    assert not [text for text in asked if "'s's" in text]
