@@ -91,7 +91,7 @@ class Spellings(Generic[T]):
 
         `adjoining`: with no punctuation between. The last word may be an owner.
         """
-        for form in (tokens[place].form, tokens[place].owner):
+        for form in dict.fromkeys((tokens[place].form, tokens[place].owner)):
             for forms, value in self._of.get(form, ()):
                 if _are_at(tokens, place, forms, adjoining=adjoining):
                     yield len(forms), value
@@ -288,7 +288,8 @@ def _written(
     def closed(index: int) -> int:
         return index - sum(gap < index for gap in gaps)
 
-    repaired = "".join(sign for place, sign in enumerate(repaired) if place not in gaps)
+    for gap in reversed(gaps):
+        repaired = repaired[:gap] + repaired[gap + 1 :]
     repairs = [replace(one, begin=closed(one.begin), end=closed(one.end)) for one in repairs]
     return repaired, tuple(sorted(repairs, key=lambda repair: repair.begin)), lambda index: closed(moved(index))
 

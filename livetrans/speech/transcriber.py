@@ -237,8 +237,9 @@ class Transcriber:
                 self.judge(words_text(heard), hypothesis.likelihood, self._segments.language, growing, anew)
             finally:
                 self.pass_began = None
-            self._last_pass_seconds += self._clock.now() - began
-            self.recognition_seconds += self._clock.now() - began
+            took = self._clock.now() - began
+            self._last_pass_seconds += took
+            self.recognition_seconds += took
         self._segments.take(newly, self._agreement.tail, stats)
         return self._segments.update(final=final, may_end=may_end)
 
