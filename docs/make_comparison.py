@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.sequences import common_prefix_length
 from livetrans.config import preset_of, with_field
 from livetrans.events import AudioChunk, Caption, Event
 from livetrans.metrics.captions import ScreenErasure, screen_units
 from livetrans.models.chosen import choose_models
 from livetrans.run.opening import open_audio, open_translating
-from livetrans.sequences import common_prefix_length
 
 TREE = Path(__file__).parents[1]
 BEGIN, END, LOOP, FLASH = 24.4, 40.8, 20.4, 0.5  # Seconds: of the recording; of the picture; of words in colour.

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
 from livetrans.config import Settings, TranscriberSettings
 from livetrans.events import Caption, Record
 from livetrans.models.chosen import choose_models

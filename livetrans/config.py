@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from livetrans.languages import parse_language
+from livetrans.base.languages import parse_language
 
 UNNAMED = Path()
 """A model that is not chosen yet. `livetrans.models.chosen` replaces it, or a name, by the path of a model."""

@@ -6,8 +6,8 @@ Two kinds of time, never mixed:
 
 - *source time*: seconds since the source began, by its sound. Fields `start` and `end`. The same input gives the same
   source times on every machine.
-- *measured time*: seconds of the injected clock (`livetrans.clock`). Fields that end in `_at` (instants since the run
-  began) or `_seconds` (durations). Two runs over the same input differ in nothing else.
+- *measured time*: seconds of the injected clock (`livetrans.base.clock`). Fields that end in `_at` (instants since the
+  run began) or `_seconds` (durations). Two runs over the same input differ in nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from livetrans.base.languages import LANGUAGES
+from livetrans.base.text import join_text, reads_right_to_left
 from livetrans.config import Settings, Term
-from livetrans.languages import LANGUAGES
-from livetrans.text import join_text, reads_right_to_left
 
 if TYPE_CHECKING:
     import numpy as np

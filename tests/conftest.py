@@ -15,7 +15,7 @@ from hypothesis import settings
 # Before a library reads it: tests run side by side, and threads that spin make each other several times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from livetrans import installation
+from livetrans.base import installation
 
 # Tests must neither use the models and settings of the user, nor write into his folders.
 HOME = tempfile.mkdtemp(prefix="livetrans-tests-home-")

@@ -6,7 +6,7 @@ import unicodedata
 
 from hypothesis import strategies as st
 
-from livetrans.text import LONGEST_WORD, MOST_MARKS
+from livetrans.base.text import LONGEST_WORD, MOST_MARKS
 
 _JOINERS_AND_MARKS = set("\u061c\u200c\u200d\u200e\u200f")
 _PARTS = st.sampled_from(

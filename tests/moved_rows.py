@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
+from livetrans.base.sequences import common_prefix_length
 from livetrans.metrics.captions import screen_units
-from livetrans.sequences import common_prefix_length
 
 
 class MovedRows:

@@ -17,9 +17,9 @@ import pytest
 
 from livetrans.audio import file as audio_file
 from livetrans.audio.file import AudioFile
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import ModelError, SourceError
 from livetrans.cli import run
-from livetrans.clock import ManualClock
-from livetrans.errors import ModelError, SourceError
 from livetrans.events import SAMPLE_RATE
 from livetrans.models.catalogue import read_catalogue
 from tests.hostile_text import assert_harmless

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans import config, installation
+from livetrans import config
 from livetrans.audio.file import AudioFile
+from livetrans.base import installation
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import ModelError
 from livetrans.cli import run
-from livetrans.clock import ManualClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings
-from livetrans.errors import ModelError
 from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.models import find

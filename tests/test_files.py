@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from livetrans import files
-from livetrans.errors import SessionError, UsageError
-from livetrans.files import create, missing, read_text, write_new
+from livetrans.base import files
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import create, missing, read_text, write_new
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_file_that_does_not_fit_leaves_the_one_before(tmp_path: Path, before: 
         path.write_text(before)
     program = f"""
 from pathlib import Path
-from livetrans.files import write_new
+from livetrans.base.files import write_new
 write_new(Path({str(path)!r}), ["x" * 200_000], "--output", force=True)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, preexec_fn=limited)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans import installation
+from livetrans.base import installation
 from tests import newest
 
 TREE = Path(__file__).parents[1]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import UsageError
+from livetrans.base.languages import LANGUAGES, parse_language
 from livetrans.cli import run
-from livetrans.errors import UsageError
-from livetrans.languages import LANGUAGES, parse_language
 
 
 def test_every_language_is_found_by_its_code_and_its_name() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.events import SAMPLE_RATE
 
 FOLDER = Path(__file__).parents[1] / "recordings"

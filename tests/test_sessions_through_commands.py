@@ -20,9 +20,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from livetrans.base.installation import data_folder
 from livetrans.cli import run
 from livetrans.events import Gap, Origin, Record, SourceProgress, Transcript
-from livetrans.installation import data_folder
 from livetrans.lm.families import TEMPLATES
 from livetrans.run.listening import Listening
 from livetrans.run.pipeline import Pipeline

@@ -29,11 +29,11 @@ import numpy as np
 
 from livetrans.audio import portaudio, pulse
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.clock import system_seconds
-from livetrans.errors import LivetransError, SourceError, UsageError
+from livetrans.base.clock import system_seconds
+from livetrans.base.errors import LivetransError, SourceError, UsageError
+from livetrans.base.files import read_all
+from livetrans.base.installation import start_python
 from livetrans.events import FULL_SCALE
-from livetrans.files import read_all
-from livetrans.installation import start_python
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from livetrans.audio.source import WHOLE, Part, Pause
-from livetrans.clock import Clock, Pace
-from livetrans.errors import SourceError, UsageError
+from livetrans.base.clock import Clock, Pace
+from livetrans.base.errors import SourceError, UsageError
+from livetrans.base.files import missing
+from livetrans.base.text import duration
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
-from livetrans.files import missing
-from livetrans.text import duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

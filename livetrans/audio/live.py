@@ -15,8 +15,8 @@ from livetrans.audio.capture import DEAD_SECONDS, OUTPUT, Capture
 from livetrans.audio.file import Resampler
 from livetrans.audio.portaudio import ON_A_MAC, is_system_sound, zeros_advice
 from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS, list_played
-from livetrans.clock import Clock
-from livetrans.errors import LivetransError, UsageError
+from livetrans.base.clock import Clock
+from livetrans.base.errors import LivetransError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 
 from livetrans.audio.file import Piped, begins_like_a_recording, decoded
 from livetrans.audio.source import Pause
-from livetrans.clock import Clock
-from livetrans.errors import SourceError
+from livetrans.base.clock import Clock
+from livetrans.base.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetrans.errors import SourceError, UsageError
+from livetrans.base.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
 
 if TYPE_CHECKING:

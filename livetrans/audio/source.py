@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Protocol
 
-from livetrans.clock import STANDSTILL_SECONDS, Clock
+from livetrans.base.clock import STANDSTILL_SECONDS, Clock
 from livetrans.events import AudioChunk
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import begins_with, may_be_json_lines, read_text
+from livetrans.base.languages import AUTO, Language, same_written_language
 from livetrans.bench.runfile import BEGINNING, CorpusSummary, Segment
-from livetrans.clock import ManualClock
-from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
-from livetrans.files import begins_with, may_be_json_lines, read_text
-from livetrans.languages import AUTO, Language, same_written_language
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.recorded import RecordedTranscripts
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
+from livetrans.base.errors import UsageError
+from livetrans.base.languages import parse_language
+from livetrans.base.text import join_text, unknown
 from livetrans.bench.run import BASELINE, Method, parse_method
 from livetrans.bench.runfile import RunFile, Segment, Update
-from livetrans.errors import UsageError
 from livetrans.events import Caption, DecodingStats, Transcript, Translation
-from livetrans.languages import parse_language
 from livetrans.metrics import quality
 from livetrans.metrics.captions import CaptionMeasures, DecodingRates, NormalizedErasure
 from livetrans.metrics.latency import (
@@ -29,7 +30,6 @@ from livetrans.metrics.latency import (
     stable_delays,
 )
 from livetrans.metrics.quality import Interval, Score
-from livetrans.text import join_text, unknown
 from livetrans.translation.presenter import Presenter
 
 MethodUnits = Sequence[tuple[Segment, Sequence[Update]]]

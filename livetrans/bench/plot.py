@@ -13,11 +13,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from livetrans.base.errors import UsageError
+from livetrans.base.files import require_new_files
+from livetrans.base.installation import install_command
 from livetrans.bench.measures import MeasuredRun, Row
 from livetrans.bench.tables import FIGURES, names_of, pair_of, unit_name
-from livetrans.errors import UsageError
-from livetrans.files import require_new_files
-from livetrans.installation import install_command
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
 

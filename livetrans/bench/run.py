@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from livetrans.base.clock import Clock, ProcessorClock, SystemClock
+from livetrans.base.errors import UsageError
+from livetrans.base.sequences import common_prefix_length
+from livetrans.base.text import unknown
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.runfile import Header, RunWriter, Unit, Update
-from livetrans.clock import Clock, ProcessorClock, SystemClock
 from livetrans.config import FINALS, GAMMA, MOST_GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoder, DraftModel
 from livetrans.decoding.stopping import LengthRatio
 from livetrans.decoding.verification import Sampler
-from livetrans.errors import UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
-from livetrans.sequences import common_prefix_length
-from livetrans.text import unknown
 from livetrans.translation.translator import Translator, check_method, stops_early
 
 if TYPE_CHECKING:

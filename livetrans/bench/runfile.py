@@ -20,13 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import may_be_json_lines
+from livetrans.base.text import nearest
 from livetrans.config import SamplingSettings
-from livetrans.errors import SessionError, UsageError
 from livetrans.events import DecodingStats, Span
-from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, read_lines, version_error
 from livetrans.signature import ModelIdentity
-from livetrans.text import nearest
 
 FORMAT = 1
 """Version of the format, written into the header; raised when an old reader would misread a new file."""

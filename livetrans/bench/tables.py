@@ -17,14 +17,14 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from livetrans.base.errors import UsageError
+from livetrans.base.languages import parse_language
+from livetrans.base.text import counted, visible
 from livetrans.bench.measures import Lagging, MeasuredRun, Row, scaled
 from livetrans.bench.run import BASELINE, PAPER_DECODER, parse_method
 from livetrans.bench.runfile import RunFile
-from livetrans.errors import UsageError
-from livetrans.languages import parse_language
 from livetrans.metrics.latency import Spread, spread_of
 from livetrans.metrics.quality import Interval
-from livetrans.text import counted, visible
 
 Value = str | int | float | Interval | Spread | None
 FORMATS = ("text", "csv", "json")

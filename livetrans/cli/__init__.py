@@ -20,11 +20,11 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
+from livetrans.base.errors import LivetransError, UsageError, sentence
+from livetrans.base.installation import end_started_processes
+from livetrans.base.text import one_line
 from livetrans.cli.declarations import LazyCommand, LazyGroup
 from livetrans.cli.messages import discard_output
-from livetrans.errors import LivetransError, UsageError, sentence
-from livetrans.installation import end_started_processes
-from livetrans.text import one_line
 
 # numpy's BLAS reads this when it is imported. With more threads, the others spin for 0.1 s after each pass.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -13,6 +13,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from livetrans.base.errors import UsageError
+from livetrans.base.sequences import common_prefix_length
+from livetrans.base.text import counted, visible
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.run import TIMES, clock_for, parse_method, split_methods
 from livetrans.bench.runfile import RunFile, Update, read_run
@@ -20,16 +23,13 @@ from livetrans.bench.tables import FORMATS, TABLES, Column, Table, as_json, kind
 from livetrans.cli.declarations import CountRange, LazyCommand, LazyGroup
 from livetrans.cli.messages import progress_bar, say
 from livetrans.config import MOST_THREADS, LanguageModelSettings, MaskSettings
-from livetrans.errors import UsageError
 from livetrans.events import Span
 from livetrans.lm.port import LanguageModel
 from livetrans.metrics.latency import spread_of
 from livetrans.metrics.quality import UNITS
 from livetrans.models.catalogue import TRANSLATOR
 from livetrans.models.chosen import find_model
-from livetrans.sequences import common_prefix_length
 from livetrans.signature import machine, quantisation
-from livetrans.text import counted, visible
 from livetrans.translation.presenter import cut_to_word
 
 command = LazyGroup(

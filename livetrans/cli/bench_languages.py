@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import SourceError, UsageError
+from livetrans.base.languages import parse_language
 from livetrans.config import ENGINES, GateSettings, RecogniserSettings
-from livetrans.errors import SourceError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
-from livetrans.languages import parse_language
 from livetrans.models.catalogue import RECOGNISER, RunLanguages
 from livetrans.models.chosen import engines_of, find_model, spoken_code
 from livetrans.run.opening import open_recogniser

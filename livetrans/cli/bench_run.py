@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from livetrans.base.errors import SourceError, UsageError
+from livetrans.base.files import input_path
+from livetrans.base.languages import Language, parse_language, require_two_languages
 from livetrans.bench.corpora import Corpus, find_streams, recorded_corpus, text_corpus
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.run import (
@@ -33,10 +36,7 @@ from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
-from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, Record
-from livetrans.files import input_path
-from livetrans.languages import Language, parse_language, require_two_languages
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages

@@ -15,8 +15,8 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from livetrans.errors import UsageError
-from livetrans.text import display_width, nearest
+from livetrans.base.errors import UsageError
+from livetrans.base.text import display_width, nearest
 
 LONGEST_NAME_COLUMNS = 20
 
@@ -127,7 +127,7 @@ def languages(text: str, *, word: str | None = None) -> tuple[str, ...]:
     Raises:
         UsageError: a language is not known; an empty entry is one.
     """
-    from livetrans.languages import parse_language
+    from livetrans.base.languages import parse_language
 
     names = [name.strip() for name in text.split(",")]
     codes = (word if name.lower() == word else parse_language(name).code for name in names)
@@ -144,7 +144,7 @@ def language(text: str, *, word: str | None = None) -> str:
 
 def language_pair(text: str) -> tuple[str, ...]:
     """Return the codes of two languages that a recogniser tells apart."""
-    from livetrans.languages import parse_language
+    from livetrans.base.languages import parse_language
 
     codes = languages(text)
     heard = {parse_language(code).whisper_code for code in codes}
@@ -207,7 +207,7 @@ def complete_file_or_session(context: click.Context, parameter: click.Parameter,
 
 def complete_language(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Return the shell's completions of the last of one or more languages with commas between, as codes or names."""
-    from livetrans.languages import LANGUAGES
+    from livetrans.base.languages import LANGUAGES
 
     before, comma, last = typed.rpartition(",")
     named = [(one.code, one.name) for one in LANGUAGES.values()]

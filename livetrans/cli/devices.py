@@ -13,9 +13,9 @@ from rich.text import Text
 from livetrans.audio import portaudio, pulse
 from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import ON_A_MAC, Device
+from livetrans.base.errors import SourceError
+from livetrans.base.text import counted, fitted, visible
 from livetrans.cli.messages import steady_console
-from livetrans.errors import SourceError
-from livetrans.text import counted, fitted, visible
 
 _BAR = 24
 _NAME = 30

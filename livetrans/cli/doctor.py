@@ -24,14 +24,15 @@ from livetrans import __version__
 from livetrans.audio.capture import decibels
 from livetrans.audio.portaudio import ON_A_MAC, portaudio_version, zeros_advice
 from livetrans.audio.source import Part
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import LivetransError, ModelError, SourceError
+from livetrans.base.installation import build_command, data_folder, install_command
+from livetrans.base.languages import AUTO
+from livetrans.base.text import file_size, visible
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import run_command
-from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
-from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.events import BackPressure, Notice, Record, RunStarted, Translation
-from livetrans.installation import build_command, data_folder, install_command
-from livetrans.languages import AUTO
 from livetrans.models.chosen import (
     EMBEDDED,
     GPU_UNUSED,
@@ -48,7 +49,6 @@ from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.text import file_size, visible
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
 PACKAGES = ("llama-cpp-python", "ctranslate2", "faster-whisper", "sounddevice")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from livetrans.languages import LANGUAGES, Language
+from livetrans.base.languages import LANGUAGES, Language
 
 WIDTH = 80
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import UsageError
 from livetrans.cli.messages import warn
 from livetrans.cli.models import offer_models
 from livetrans.cli.options import run_command, run_option
 from livetrans.cli.running import OpenSource, run_live
-from livetrans.clock import Clock, SystemClock
 from livetrans.config import TRANSCRIPT_ONLY, MeetingSettings, Settings
-from livetrans.errors import UsageError
 from livetrans.events import Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import PostponedNotices

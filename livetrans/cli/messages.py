@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from livetrans.errors import UsageError
-from livetrans.text import duration, visible
+from livetrans.base.errors import UsageError
+from livetrans.base.text import duration, visible
 
 if TYPE_CHECKING:
     from typing import TextIO

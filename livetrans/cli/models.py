@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.languages import require_two_languages
+from livetrans.base.text import file_size, visible
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
-from livetrans.errors import ModelError, UsageError
-from livetrans.languages import require_two_languages
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
     choose_recogniser,
@@ -38,7 +39,6 @@ from livetrans.models.pulls import (
     verify,
 )
 from livetrans.session.codec import encode
-from livetrans.text import file_size, visible
 
 OFFERED = "small"
 """The purpose that a live run offers to fetch."""

@@ -22,6 +22,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import input_path, read_text
+from livetrans.base.installation import user_folder
+from livetrans.base.languages import require_two_languages
+from livetrans.base.text import nearest, visible
 from livetrans.cli.declarations import (
     LANGUAGE_PAIR,
     LANGUAGES,
@@ -51,14 +56,9 @@ from livetrans.config import (
     with_field,
 )
 from livetrans.decoding import DECODERS, conflict
-from livetrans.errors import SessionError, UsageError
-from livetrans.files import input_path, read_text
-from livetrans.installation import user_folder
-from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
 from livetrans.names.file import read_terms
 from livetrans.serve.address import parse_serve_address
-from livetrans.text import nearest, visible
 
 
 def _glossary_file(text: str) -> Path:

@@ -13,17 +13,17 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import WHOLE, Part, ReplayClock
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import LivetransError, SessionError, UsageError, sentence
+from livetrans.base.files import input_path, require_new_files, write_new
 from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant, was_given
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import RunOption, run_command, run_option, wants_screen
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
-from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, with_field
-from livetrans.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.events import Origin
-from livetrans.files import input_path, require_new_files, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_file, from_live, open_recorded

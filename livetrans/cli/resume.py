@@ -8,18 +8,18 @@ from pathlib import Path
 
 import click
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.text import duration
 from livetrans.cli.declarations import complete_session
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import OPTIONS, option_text
 from livetrans.cli.running import run_resumed
 from livetrans.config import SETTINGS, RecogniserSettings, Settings, with_field
-from livetrans.errors import SessionError, UsageError
 from livetrans.models.chosen import choose_models
 from livetrans.run.resuming import unheard_sound
 from livetrans.session.recorded import Unfinished, read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import LAST, find_session, last_unfinished, origin_of
-from livetrans.text import duration
 
 
 @click.command()

@@ -15,13 +15,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import LivetransError, SessionError
+from livetrans.base.installation import end_started_processes
+from livetrans.base.text import counted, duration
 from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.options import wants_screen
-from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings
-from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
-from livetrans.installation import end_started_processes
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
@@ -33,7 +34,6 @@ from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder
 from livetrans.session.sinks import Sink, open_lines, open_records
 from livetrans.session.store import older_than, remove, sessions_folder, shell_name
-from livetrans.text import counted, duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress

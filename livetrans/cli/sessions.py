@@ -10,10 +10,11 @@ from typing import cast, get_args
 
 import click
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import require_new_files, write_new
+from livetrans.base.text import counted, display_width, duration, file_size, fitted, track_label, visible
 from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, complete_session
 from livetrans.cli.messages import require_yes, say, warn
-from livetrans.errors import SessionError, UsageError
-from livetrans.files import require_new_files, write_new
 from livetrans.session.codec import dump
 from livetrans.session.export import Format, LastCaptions, export, language_files, read_captions
 from livetrans.session.store import (
@@ -33,7 +34,6 @@ from livetrans.session.store import (
     summarise,
 )
 from livetrans.session.subtitles import Which, directed, texts_of
-from livetrans.text import counted, display_width, duration, file_size, fitted, track_label, visible
 
 MOST_COLUMNS = 1000
 """Columns of a line that goes to no terminal: nothing is cut there."""

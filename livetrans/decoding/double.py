@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.sequences import loop_length
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.verification import accepted_length
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import Span
-from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.base.sequences import loop_length
 from livetrans.decoding.verification import Sampler, accepted_length, log_probability
-from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.base.sequences import loop_length
 from livetrans.decoding.drafting import DraftModel, Proposal, first_mismatch, rejection_sampling
 from livetrans.decoding.verification import accepted_length
 from livetrans.events import DRAFT_MODEL, DecodingStats, Span
-from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from livetrans.base.sequences import common_prefix_length
+from livetrans.base.text import has_unspaced_script
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.lm.prompts import TextOf, text_of_tokens
 from livetrans.metrics.captions import screen_units
-from livetrans.sequences import common_prefix_length
-from livetrans.text import has_unspaced_script
 
 REWRITTEN_TOKENS = 16
 """A source that changed further back than this many tokens was rewritten: the whole draft is verified then."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from livetrans.errors import ModelError, UsageError
-from livetrans.languages import AUTO, LANGUAGES, Language
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.languages import AUTO, LANGUAGES, Language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.rendering import TemplateFault, Turn, render_chat
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from livetrans.clock import Clock
+    from livetrans.base.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)

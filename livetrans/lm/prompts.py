@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from livetrans.errors import ModelError, UsageError
-from livetrans.languages import Language
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.languages import Language
+from livetrans.base.text import one_line
 from livetrans.lm.families import BEGIN, END, TEMPLATES, Pairs, Request, family_of
 from livetrans.lm.port import LanguageModel
-from livetrans.text import one_line
 
 _SPEECH = "\ue002"
 _FIRST_MARK, _LAST_MARK = 0xE003, 0xF8FF

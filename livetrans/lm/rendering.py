@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from livetrans.errors import ModelError
-from livetrans.installation import start_python
+from livetrans.base.errors import ModelError
+from livetrans.base.installation import start_python
 
 LONGEST_SECONDS = 15.0
 """The start of the process included, which takes a second on a slow disk."""

@@ -14,10 +14,10 @@ from collections.abc import Callable, Hashable, Sequence
 
 import regex
 
+from livetrans.base.sequences import common_prefix_length
+from livetrans.base.text import UNSPACED
 from livetrans.events import Caption, Comparison, DecodingStats, Translation
 from livetrans.metrics.latency import Distribution
-from livetrans.sequences import common_prefix_length
-from livetrans.text import UNSPACED
 
 _UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from livetrans.sequences import common_prefix_length
+from livetrans.base.sequences import common_prefix_length
 
 MAXIMUM_VALUES = 10_000
 """Values kept exactly; past it every second one is dropped, so that hours of captions need no more memory than one."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from livetrans.base.installation import started_processes
 from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
@@ -25,7 +26,6 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
-from livetrans.installation import started_processes
 from livetrans.metrics.captions import CaptionMeasures
 from livetrans.names.repair import correcting
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from livetrans.errors import ModelError, UsageError, sentence
-from livetrans.installation import install_command
-from livetrans.languages import parse_language
-from livetrans.text import unknown
+from livetrans.base.errors import ModelError, UsageError, sentence
+from livetrans.base.installation import install_command
+from livetrans.base.languages import parse_language
+from livetrans.base.text import unknown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

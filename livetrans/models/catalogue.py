@@ -10,13 +10,13 @@ from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.installation import data_folder
+from livetrans.base.languages import AUTO, LANGUAGES, parse_language
+from livetrans.base.text import nearest
 from livetrans.config import ENGINES
-from livetrans.errors import ModelError, UsageError
-from livetrans.installation import data_folder
-from livetrans.languages import AUTO, LANGUAGES, parse_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.session.codec import decode
-from livetrans.text import nearest
 
 RECOGNISER = "recogniser"
 TRANSLATOR = "translator"

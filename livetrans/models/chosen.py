@@ -15,11 +15,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.installation import data_folder, is_installed
+from livetrans.base.languages import AUTO, parse_language, same_written_language
 from livetrans.config import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings, with_field
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
-from livetrans.installation import data_folder, is_installed
-from livetrans.languages import AUTO, parse_language, same_written_language
 from livetrans.models.catalogue import (
     ANY_LANGUAGES,
     FASTER_WHISPER,

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from livetrans.errors import ModelError
-from livetrans.files import begins_with
-from livetrans.installation import data_folder, user_folder
-from livetrans.languages import AUTO, parse_language
+from livetrans.base.errors import ModelError
+from livetrans.base.files import begins_with
+from livetrans.base.installation import data_folder, user_folder
+from livetrans.base.languages import AUTO, parse_language
 from livetrans.models.catalogue import (
     FASTER_WHISPER,
     RECOGNISER,

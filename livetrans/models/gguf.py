@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
-from livetrans.files import begins_with
+from livetrans.base.files import begins_with
 from livetrans.lm.families import family_of
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

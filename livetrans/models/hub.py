@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from livetrans.errors import ModelError, UsageError, sentence
+from livetrans.base.errors import ModelError, UsageError, sentence
 from livetrans.session.codec import decode
 
 if TYPE_CHECKING:

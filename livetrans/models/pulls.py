@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from livetrans.errors import ModelError, UsageError
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
 from livetrans.models.hub import RemoteFile, Revision, fetch, look_up, sha256_of, verify_hash
 from livetrans.session.codec import decode, encode

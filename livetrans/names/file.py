@@ -7,11 +7,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from livetrans.base.errors import UsageError
+from livetrans.base.files import read_text, replacing
+from livetrans.base.languages import LANGUAGES
+from livetrans.base.text import one_line
 from livetrans.config import Term
-from livetrans.errors import UsageError
-from livetrans.files import read_text, replacing
-from livetrans.languages import LANGUAGES
-from livetrans.text import one_line
 
 KEEP = "="
 """The translation of a term that stays as it is."""

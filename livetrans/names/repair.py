@@ -20,11 +20,11 @@ from math import inf
 from operator import eq
 from typing import Generic, TypeVar
 
+from livetrans.base.languages import AUTO
+from livetrans.base.text import UNSPACED, join_text
 from livetrans.config import Settings, Term
 from livetrans.events import Caption, NameCorrected, Repair, Transcript
-from livetrans.languages import AUTO
 from livetrans.names.sounds import LANGUAGES, MOST_WORDS, Near, Sounds
-from livetrans.text import UNSPACED, join_text
 
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
 _GAP = re.compile(r"[\s\-‐–]*")

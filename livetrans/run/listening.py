@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from livetrans.audio.capture import level_of
-from livetrans.clock import Clock
+from livetrans.base.clock import Clock
+from livetrans.base.languages import parse_language
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
-from livetrans.languages import parse_language
 from livetrans.names.repair import Repairs
 from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES

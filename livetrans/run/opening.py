@@ -14,12 +14,12 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from livetrans.audio.bleed import BleedFilter, Played
-from livetrans.clock import Clock
+from livetrans.base.clock import Clock
+from livetrans.base.errors import UsageError, sentence
+from livetrans.base.languages import AUTO
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
-from livetrans.errors import UsageError, sentence
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
-from livetrans.languages import AUTO
 from livetrans.models.catalogue import WHISPER_CPP
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of

@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from livetrans.clock import STANDSTILL_SECONDS
+from livetrans.base.clock import STANDSTILL_SECONDS
+from livetrans.base.text import counted
 from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
@@ -38,7 +39,6 @@ from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.runner import Run
 from livetrans.run.translating import Translating
 from livetrans.session.sinks import Sink
-from livetrans.text import counted
 
 WATCH_SECONDS = 0.25
 """Seconds between two checks of how far the run is behind."""

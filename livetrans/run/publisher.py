@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import Queue
 
-from livetrans.clock import Clock
-from livetrans.errors import SessionError
+from livetrans.base.clock import Clock
+from livetrans.base.errors import SessionError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Notice, Record, RunEnded
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink

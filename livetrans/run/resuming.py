@@ -13,9 +13,9 @@ from pathlib import Path
 
 from livetrans.audio.bleed import BleedFilter
 from livetrans.audio.source import Extent, Part
-from livetrans.clock import Clock, SystemClock
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import UsageError
 from livetrans.config import Settings
-from livetrans.errors import UsageError
 from livetrans.events import AudioChunk, Caption, Event, Notice, Transcript, Translation
 from livetrans.run.listening import Listening, ListeningState, OnAudio, TrackStages, listen
 from livetrans.run.opening import open_stages, repair_names_in

@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass
 
-from livetrans.clock import Clock
+from livetrans.base.clock import Clock
+from livetrans.base.errors import SessionError, UsageError, sentence
 from livetrans.config import UNNAMED, Settings, Term, with_field
-from livetrans.errors import SessionError, UsageError, sentence
 from livetrans.events import (
     Event,
     GlossaryRead,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
-from livetrans.clock import Clock
+from livetrans.base.clock import Clock
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Comparison, Transcript, Translation
 from livetrans.lm.port import Counts, Evaluation, LanguageModel, ModelWrapper

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.audio.source import WrappedSource
-from livetrans.errors import sentence
+from livetrans.base.errors import sentence
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.run.listening import OnAudio, TrackStages
 from livetrans.run.publisher import Publish

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from livetrans.base.errors import ContextError, UsageError
+from livetrans.base.languages import AUTO, Language, parse_language, same_written_language
 from livetrans.config import Settings
 from livetrans.decoding import DraftModel
 from livetrans.decoding.stopping import LengthRatio
-from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Notice, Transcript, Translation
-from livetrans.languages import AUTO, Language, parse_language, same_written_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.run.publisher import Publish, warning_once

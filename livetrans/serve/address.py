@@ -10,9 +10,9 @@ import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from livetrans.errors import LivetransError, UsageError
-from livetrans.files import replacing
-from livetrans.installation import user_folder
+from livetrans.base.errors import LivetransError, UsageError
+from livetrans.base.files import replacing
+from livetrans.base.installation import user_folder
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from livetrans.base.text import visible
 from livetrans.config import Settings, after_key
 from livetrans.events import Caption, Gap, NameCorrected, Record, RunEnded, RunStarted, SettingChanged
 from livetrans.names.repair import corrected
 from livetrans.session.codec import dump, encode
-from livetrans.text import visible
 
 LINES_KEPT = 2000
 """Lines kept for readers who come back: hours of speech."""

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from livetrans.languages import LANGUAGES
+from livetrans.base.languages import LANGUAGES
 from livetrans.serve.address import ServeAddress, split_port
 from livetrans.serve.lines import LINES_AT_FIRST, LINES_KEPT, StreamQuery
 

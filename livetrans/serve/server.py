@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from livetrans.errors import LivetransError
+from livetrans.base.errors import LivetransError
 from livetrans.serve.address import ServeAddress, token_for
 from livetrans.serve.connection import Connections, OnRead, ReaderConnection
 from livetrans.serve.lines import SharedLines

@@ -13,9 +13,9 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from livetrans.errors import SessionError
+from livetrans.base.errors import SessionError
+from livetrans.base.text import UNSEEN
 from livetrans.events import Caption, Event, Notice, Record, Repair, RunStarted, Transcript, Translation
-from livetrans.text import UNSEEN
 
 VERSION = 2
 """Version of the format, written into every `run_started` line. Files of another version are refused."""

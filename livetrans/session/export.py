@@ -9,13 +9,13 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
+from livetrans.base.errors import SessionError
+from livetrans.base.text import one_line, track_label
 from livetrans.config import Settings
-from livetrans.errors import SessionError
 from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, RunStarted
 from livetrans.names.repair import corrected
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
-from livetrans.text import one_line, track_label
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from livetrans.clock import Clock, Pace
+from livetrans.base.clock import Clock, Pace
+from livetrans.base.errors import SessionError
 from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key, with_field
-from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
     GlossaryRead,

@@ -15,10 +15,10 @@ from itertools import count
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import lock, private_file, private_folder, write_all
 from livetrans.config import Settings
-from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Record, RunEnded, RunStarted
-from livetrans.files import lock, private_file, private_folder, write_all
 from livetrans.session.codec import EVENTS_FILE, to_line
 from livetrans.session.store import Summarising, Summary, summarise_events, write_summary
 

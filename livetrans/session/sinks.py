@@ -9,14 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TextIO
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import create, replacing
+from livetrans.base.text import isolated, reads_right_to_left, track_label, visible
 from livetrans.config import OutputSettings, Settings
-from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Caption, Gap, Notice, Record
-from livetrans.files import create, replacing
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder
 from livetrans.session.store import check_name, sessions_folder
-from livetrans.text import isolated, reads_right_to_left, track_label, visible
 
 
 class Sink(Protocol):

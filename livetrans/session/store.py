@@ -18,13 +18,13 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
 
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.files import lock, replacing
+from livetrans.base.installation import user_folder
+from livetrans.base.text import one_line
 from livetrans.config import Settings
-from livetrans.errors import SessionError, UsageError
 from livetrans.events import Caption, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress, Transcript
-from livetrans.files import lock, replacing
-from livetrans.installation import user_folder
 from livetrans.session.codec import DECIMALS, EVENTS_FILE, decode, dump, encode, load, read_records
-from livetrans.text import one_line
 
 LAST = "last"
 """Stands for the newest session with captions wherever a session is named."""

@@ -17,8 +17,8 @@ from heapq import merge
 from itertools import accumulate, chain, pairwise
 from typing import Literal
 
+from livetrans.base.text import break_spans, display_width, isolated, one_line, reads_right_to_left
 from livetrans.events import Caption
-from livetrans.text import break_spans, display_width, isolated, one_line, reads_right_to_left
 
 Which = Literal["target", "source", "both"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from livetrans.base.sequences import common_prefix_length
 from livetrans.events import Word
-from livetrans.sequences import common_prefix_length
 from livetrans.speech.words import comparison_form
 
 TOLERANCE = 0.1

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.clock import Clock
+from livetrans.base.clock import Clock
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.text import one_line
 from livetrans.config import TranscriberSettings
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.between import LATEST, WAITING_STEP, SpokenPair
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.whisper_model import AGREEING_PASSES
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
-from livetrans.text import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

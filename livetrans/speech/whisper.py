@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from livetrans.base.errors import ModelError
 from livetrans.config import RecogniserSettings
-from livetrans.errors import ModelError
 from livetrans.speech.whisper_model import STATED, as_clause, checked_config
 from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
 

@@ -28,9 +28,9 @@ from faster_whisper import WhisperModel
 from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 
+from livetrans.base.errors import ModelError
+from livetrans.base.installation import install_command, is_installed, start_python
 from livetrans.config import RecogniserSettings
-from livetrans.errors import ModelError
-from livetrans.installation import install_command, is_installed, start_python
 from livetrans.speech.whisper_model import STATED, as_clause
 from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from livetrans.errors import ModelError
+from livetrans.base.errors import ModelError
 
 NEEDED_FILES = ("model.bin", "config.json", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")

@@ -18,8 +18,8 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import Word
 from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.whisper_model import SpokenLanguage, as_clause, model_traits

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
 
+from livetrans.base.text import has_unspaced_script, join_text
 from livetrans.config import TranscriberSettings
 from livetrans.events import RecognitionStats, Transcript, Word
-from livetrans.text import has_unspaced_script, join_text
 
 WORD_REPETITIONS = 8
 """One word this many times in a row is a loop; "no, no, no" and "very very very" are not."""

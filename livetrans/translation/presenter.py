@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from livetrans.base.languages import LANGUAGES
+from livetrans.base.sequences import common_prefix_length, loop_length
+from livetrans.base.text import cluster_start
 from livetrans.events import Caption, Span, Translation
-from livetrans.languages import LANGUAGES
 from livetrans.lm.prompts import TextOf
-from livetrans.sequences import common_prefix_length, loop_length
-from livetrans.text import cluster_start
 
 _WITHIN = re.compile(r"[^\w\s]+(?=.*\w)")
 

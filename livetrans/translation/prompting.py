@@ -6,15 +6,15 @@ import re
 from collections import deque
 from collections.abc import Callable
 
+from livetrans.base.errors import UsageError
+from livetrans.base.languages import Language, parse_language
+from livetrans.base.text import has_unspaced_script
 from livetrans.config import Term
-from livetrans.errors import UsageError
 from livetrans.events import Notice, Transcript
-from livetrans.languages import Language, parse_language
 from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.names.repair import Spellings, forms_of, tokens_of
-from livetrans.text import has_unspaced_script
 
 
 class Prompts:

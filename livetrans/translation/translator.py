@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from livetrans.base.errors import ContextError, UsageError
+from livetrans.base.text import has_unspaced_script
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.stopping import Stop
 from livetrans.decoding.verification import Sampler
-from livetrans.errors import ContextError, UsageError
 from livetrans.events import DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.text import has_unspaced_script
 
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32

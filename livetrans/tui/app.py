@@ -12,12 +12,12 @@ from textual.screen import ModalScreen, Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Footer, Input
 
+from livetrans.base.text import counted, visible
 from livetrans.config import PANELS
 from livetrans.events import Caption, Gap, NameCorrected, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.names.repair import is_only_translated
 from livetrans.run.pipeline import Pipeline
-from livetrans.text import counted, visible
 from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
 
+from livetrans.base.text import join_text
 from livetrans.config import Settings
 from livetrans.events import Caption, Event, Gap, NameCorrected, Notice, Record, RunEnded, RunStarted, Transcript
 from livetrans.names.repair import corrected
-from livetrans.text import join_text
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump

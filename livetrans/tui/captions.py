@@ -20,14 +20,14 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import Input
 
-from livetrans.events import DRAFT_MODEL, Caption, NameCorrected, Span
-from livetrans.names.repair import corrected
-from livetrans.text import (
+from livetrans.base.text import (
     join_text,
     reads_right_to_left,
     track_label,
     visible,
 )
+from livetrans.events import DRAFT_MODEL, Caption, NameCorrected, Span
+from livetrans.names.repair import corrected
 from livetrans.tui.board import Board, Source
 from livetrans.tui.wrapped import WrappedText, in_lines
 

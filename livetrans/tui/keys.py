@@ -14,12 +14,12 @@ from pathlib import Path
 
 from textual.binding import Binding, BindingType
 
+from livetrans.base.errors import LivetransError, UsageError
+from livetrans.base.installation import user_folder
+from livetrans.base.languages import AUTO, LANGUAGES
 from livetrans.config import CALM, SETTINGS, UNNAMED, Settings
 from livetrans.decoding import conflict
-from livetrans.errors import LivetransError, UsageError
 from livetrans.events import NameCorrected
-from livetrans.installation import user_folder
-from livetrans.languages import AUTO, LANGUAGES
 from livetrans.names.file import add_spelling
 from livetrans.run.pipeline import Pipeline
 

@@ -13,11 +13,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 
+from livetrans.base.text import nearest, one_line, visible
 from livetrans.config import Term
 from livetrans.events import NameCorrected, Transcript
 from livetrans.names.repair import tokens_of
 from livetrans.names.sounds import LANGUAGES, common_words, letters
-from livetrans.text import nearest, one_line, visible
 
 MOST_NAMES = 30
 LEAST_LETTERS = 3

@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.events import Click
 from textual.widgets import Static
 
+from livetrans.base.text import display_width, duration, fitted, visible
 from livetrans.metrics.monitor import Snapshot
-from livetrans.text import display_width, duration, fitted, visible
 
 DASH = "–"
 """Shown for a number without a measurement; zero is a measurement."""

@@ -15,8 +15,8 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-from livetrans.installation import start_python, user_folder
-from livetrans.text import counted
+from livetrans.base.installation import start_python, user_folder
+from livetrans.base.text import counted
 from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 
 COUNT_SECONDS = 0.5

@@ -13,9 +13,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import ProgressBar, Static
 
+from livetrans.base.text import display_width, duration, fitted, visible
 from livetrans.events import Notice
 from livetrans.metrics.monitor import Snapshot
-from livetrans.text import display_width, duration, fitted, visible
 from livetrans.tui.panel import left_out
 from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 

@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from livetrans.text import END_ISOLATE, RIGHT_TO_LEFT, display_width, line_spans
+from livetrans.base.text import END_ISOLATE, RIGHT_TO_LEFT, display_width, line_spans
 
 
 def in_lines(content: Content, width: int, right_to_left: bool = False) -> list[Content]:

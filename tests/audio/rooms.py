@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.events import SAMPLE_RATE, AudioChunk
 
 Sound = NDArray[np.int16]

@@ -12,8 +12,8 @@ import pytest
 
 from livetrans.audio.file import CHUNK_SAMPLES, AudioFile
 from livetrans.audio.source import Part, ReplayClock
-from livetrans.clock import ManualClock
-from livetrans.errors import SourceError, UsageError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
 from tests.audio.sound_server import joined, write_wav
 

@@ -23,7 +23,7 @@ from livetrans.audio import portaudio
 from livetrans.audio.capture import _HEAD, MICROPHONE, OUTPUT, QUEUED_BLOCKS, SUSPENDED_CODE, Capture
 from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
 from livetrans.audio.pulse import NOTHING
-from livetrans.errors import LivetransError, SourceError, UsageError
+from livetrans.base.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
 
 DEVICES = [

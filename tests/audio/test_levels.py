@@ -11,8 +11,8 @@ from livetrans.audio import portaudio, pulse
 from livetrans.audio.capture import Captured, LevelMeter
 from livetrans.audio.portaudio import Device
 from livetrans.audio.pulse import Output, PlayingStream
+from livetrans.base.errors import SourceError
 from livetrans.cli import devices, run
-from livetrans.errors import SourceError
 
 RATE = 16_000
 

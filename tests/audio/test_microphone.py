@@ -13,8 +13,8 @@ from livetrans.audio import live
 from livetrans.audio.capture import Captured
 from livetrans.audio.live import Microphone
 from livetrans.audio.pulse import Output
-from livetrans.clock import ManualClock
-from livetrans.errors import SourceError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap, Notice
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from livetrans.audio.file import AudioFile
 from livetrans.audio.pcm import PcmStream
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.events import SAMPLE_RATE, Notice
 from tests.audio.sound_server import joined
 

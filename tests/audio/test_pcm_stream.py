@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.audio.pcm import READ_BYTES, PcmStream
-from livetrans.clock import ManualClock
-from livetrans.errors import SourceError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk
 
 

@@ -13,8 +13,8 @@ from livetrans.audio import live
 from livetrans.audio.capture import Captured
 from livetrans.audio.live import Playback
 from livetrans.audio.pulse import IDLE_SECONDS, NO_PROGRAM, NO_SERVER, NOTHING, Mixture, PlayingStream, choose_program
-from livetrans.clock import ManualClock
-from livetrans.errors import SourceError, UsageError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SourceError, UsageError
 from livetrans.events import AudioChunk, Event, Gap, Notice
 from tests.audio.test_microphone import ScriptedCapture, Step, block, spans
 

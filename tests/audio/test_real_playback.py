@@ -16,8 +16,8 @@ import pytest
 from livetrans.audio import pulse
 from livetrans.audio.live import Playback
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.clock import SystemClock
-from livetrans.errors import SourceError, UsageError
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, Event, Gap, Notice
 from tests.audio.sound_server import SoundServer, wait_until, write_wav
 

@@ -14,7 +14,7 @@ PROGRAM = """
 import signal, sys
 from pathlib import Path
 from livetrans.audio.file import AudioFile
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
 
 FILES = ("threading.py", "queue.py", "file.py", "source.py")
 kind, lines, by_timer = sys.argv[1], 0, False

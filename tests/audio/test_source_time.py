@@ -21,9 +21,9 @@ from livetrans.audio.bleed import BleedFilter
 from livetrans.audio.capture import Captured
 from livetrans.audio.live import LiveSource, Microphone, Playback, SourceTime
 from livetrans.audio.pulse import NOTHING
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SourceError
 from livetrans.config import GateSettings
-from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap
 from livetrans.speech.gate import VoiceActivityGate
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from livetrans.base.clock import ManualClock
+from livetrans.base.languages import parse_language
 from livetrans.bench.corpora import Corpus, text_corpus
 from livetrans.bench.run import Bench, MethodModels, parse_methods
 from livetrans.bench.runfile import FORMAT, Header, RunWriter
-from livetrans.clock import ManualClock
-from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt
 from livetrans.signature import ModelIdentity
 from tests.lm.scripted import Rule, ScriptedModel, word_by_word_rule

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from livetrans.base.clock import ProcessorClock
+from livetrans.base.errors import UsageError
 from livetrans.bench.run import clock_for
 from livetrans.bench.runfile import RunFile
 from livetrans.cli.bench import CONTEXT_TOKENS, SIZES, case_of, cost_table, marked, measure_cost
-from livetrans.clock import ProcessorClock
-from livetrans.errors import UsageError
 from livetrans.events import Span
 from tests.bench.runs import METHODS
 from tests.lm.scripted import ScriptedModel, hashed_rule

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import LivetransError, SessionError, UsageError
+from livetrans.base.languages import parse_language
 from livetrans.bench.corpora import find_streams, recorded_corpus, reveal, text_corpus
-from livetrans.errors import LivetransError, SessionError, UsageError
-from livetrans.languages import parse_language
 
 EN_DE = parse_language("en"), parse_language("de")
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.bench.measures import (
     Lagging,
     MeasuredRun,
@@ -24,7 +25,6 @@ from livetrans.bench.measures import (
 )
 from livetrans.bench.runfile import RunFile, Segment, Unit, Update
 from livetrans.bench.tables import FIGURES, make_table
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import DecodingStats, Record, Transcript, Translation
 from livetrans.metrics.captions import CaptionMeasures, erasure
 from livetrans.metrics.monitor import Monitor

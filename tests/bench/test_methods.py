@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import UsageError
 from livetrans.bench.run import METHOD_SETS, parse_method, parse_methods
 from livetrans.config import DecodingSettings
-from livetrans.errors import UsageError
 
 
 @pytest.mark.parametrize("name", METHOD_SETS)

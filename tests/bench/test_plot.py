@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from livetrans.base.errors import UsageError
 from livetrans.bench import plot as plotting
 from livetrans.bench.plot import plot
 from livetrans.bench.run import parse_method
-from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
 from tests.bench.runs import corpus_of, header_of

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from livetrans.base.errors import LivetransError, SessionError, UsageError
 from livetrans.bench.run import tasks
 from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
-from livetrans.errors import LivetransError, SessionError, UsageError
 from livetrans.events import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
 from tests.lm.scripted import hashed_rule

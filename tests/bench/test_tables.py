@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from livetrans.base.errors import UsageError
 from livetrans.bench.measures import MeasuredRun, MeasureSettings
 from livetrans.bench.runfile import RunFile, Update, read_run
 from livetrans.bench.tables import FIGURES, NOTHING, Column, Table, as_json, kinds_of, make_table, names_of
-from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
 from tests.bench.runs import METHODS, SCRIPTED, corpus_of, header_of, run_to

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.events import SAMPLE_RATE
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))

@@ -30,10 +30,10 @@ from typing import NamedTuple
 import numpy as np
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.installation import data_folder
 from livetrans.config import RecogniserSettings, Term
 from livetrans.events import FULL_SCALE, Repair, Transcript
-from livetrans.installation import data_folder
 from livetrans.names.repair import Repairer, Verdicts, tokens_of
 from livetrans.names.sounds import common_words
 from livetrans.speech.recogniser import Hypothesis

@@ -26,8 +26,8 @@ import numpy as np
 import psutil
 
 from livetrans.audio.file import AudioFile
+from livetrans.base.installation import started_processes
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
-from livetrans.installation import started_processes
 from livetrans.run.opening import open_recogniser
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber

@@ -17,10 +17,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.installation import data_folder
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk
-from livetrans.installation import data_folder
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.recogniser import Recogniser
 from livetrans.speech.transcriber import Transcriber

@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import pytest
 
+from livetrans.base.errors import SourceError
 from livetrans.cli import cli, run
 from livetrans.cli.options import read_config, template
 from livetrans.cli.replay import OFFLINE_STEP
 from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE, Settings
-from livetrans.errors import SourceError
 
 
 @pytest.fixture

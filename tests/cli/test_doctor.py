@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import ModelError, SourceError
 from livetrans.cli import doctor, run
 from livetrans.cli.doctor import BROKEN, OK, WARNING, Trial, run_trial, trial_finding
-from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
-from livetrans.errors import ModelError, SourceError
 from livetrans.events import Notice, Record
 from livetrans.models.chosen import GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE

@@ -16,8 +16,8 @@ import click
 import pytest
 
 from livetrans import __version__
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import COMMANDS, cli, main, run
-from livetrans.errors import ModelError, UsageError
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 import livetrans
 from livetrans import config
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import cli, options, run
 from livetrans.cli.options import run_command, run_option
 from livetrans.config import (
@@ -26,7 +27,6 @@ from livetrans.config import (
     Term,
 )
 from livetrans.decoding import DECODERS
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.models import find
 from livetrans.models.chosen import choose_models

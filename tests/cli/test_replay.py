@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import ModelError
 from livetrans.cli import replay, run
 from livetrans.cli.running import OpenSource
-from livetrans.clock import SystemClock
-from livetrans.errors import ModelError
 from livetrans.events import Caption, Record, Transcript
 from livetrans.session.export import LastCaptions
 from livetrans.session.store import find_session, summaries

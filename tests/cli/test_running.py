@@ -13,12 +13,12 @@ from typing import cast
 
 import pytest
 
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import LivetransError, SourceError
 from livetrans.cli import running
 from livetrans.cli.messages import LinesAbove, progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource, RunSummary
-from livetrans.clock import SystemClock
 from livetrans.config import OutputSettings, Settings
-from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline

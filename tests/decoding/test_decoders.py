@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from livetrans.base.sequences import LOOP_REPEATS, loop_length
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
-from livetrans.sequences import LOOP_REPEATS, loop_length
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 ANEW = ("rt", "spec", "bild")

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from livetrans.base.errors import ModelError
+from livetrans.base.sequences import LOOP_REPEATS
 from livetrans.config import DecodingSettings
 from livetrans.decoding import Decoded, Decoding, Draft
 from livetrans.decoding.double import double
-from livetrans.errors import ModelError
 from livetrans.lm.llama.double import TailPieces
-from livetrans.sequences import LOOP_REPEATS
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 
 V = 24

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from livetrans.base.sequences import common_prefix_length
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.decoding.window import (
@@ -24,7 +25,6 @@ from livetrans.decoding.window import (
     words_taken_back_from,
 )
 from livetrans.lm.prompts import text_of_tokens
-from livetrans.sequences import common_prefix_length
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=12)

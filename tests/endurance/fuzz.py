@@ -21,13 +21,13 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import LivetransError
+from livetrans.base.installation import data_folder
+from livetrans.base.languages import parse_language
 from livetrans.cli import cli
-from livetrans.clock import ManualClock
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import LivetransError
 from livetrans.events import Caption, Record
-from livetrans.installation import data_folder
-from livetrans.languages import parse_language
 from livetrans.lm.llama.checks import check_model
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import build_prompt

@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from livetrans.errors import LivetransError
+from livetrans.base.errors import LivetransError
 from livetrans.session.export import read_captions
 from livetrans.session.recorded import read_unfinished
 

@@ -25,7 +25,7 @@ import psutil
 from numpy.typing import NDArray
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import ManualClock, SystemClock
+from livetrans.base.clock import ManualClock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Origin, Record, SourceProgress, Transcript
 from livetrans.models.chosen import choose_models

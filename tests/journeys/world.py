@@ -20,7 +20,7 @@ import pyte
 from numpy.typing import NDArray
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
 from tests.lm.families import FAMILIES, write_family
 from tests.models.hub import COMMIT, Hub
 from tests.speech.random_whisper import PHRASE, Shape, write_random_whisper

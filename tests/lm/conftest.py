@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.languages import parse_language
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
-from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.opening import open_translating

@@ -10,7 +10,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.lm.port import Evaluation
 
 CHATML = (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from livetrans.clock import ManualClock
-from livetrans.errors import ContextError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import ContextError
+from livetrans.base.sequences import common_prefix_length
 from livetrans.lm.llama.double import TailPieces
 from livetrans.lm.port import Counts, Evaluation
-from livetrans.sequences import common_prefix_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

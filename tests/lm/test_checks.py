@@ -16,7 +16,7 @@ import gguf
 import llama_cpp
 import pytest
 
-from livetrans.errors import ModelError
+from livetrans.base.errors import ModelError
 from livetrans.lm.llama import checks
 from livetrans.lm.llama.checks import check_engine, check_model
 

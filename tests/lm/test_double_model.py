@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from livetrans.base.errors import LivetransError, ModelError, UsageError
+from livetrans.base.languages import parse_language
 from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
-from livetrans.errors import LivetransError, ModelError, UsageError
-from livetrans.languages import parse_language
 from livetrans.lm.llama.double import TAIL_MARK, DoubleModel, TailPieces
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt

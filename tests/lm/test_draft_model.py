@@ -14,9 +14,9 @@ import numpy as np
 import psutil
 import pytest
 
+from livetrans.base.errors import LivetransError, ModelError, UsageError
 from livetrans.config import DecodingSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DraftModel
-from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript
 from livetrans.lm.llama.checks import shared_vocabulary
 from livetrans.lm.llama.model import LlamaModel

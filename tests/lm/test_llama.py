@@ -10,8 +10,8 @@ import llama_cpp
 import numpy as np
 import pytest
 
+from livetrans.base.errors import ContextError, ModelError
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings
-from livetrans.errors import ContextError, ModelError
 from livetrans.events import Transcript
 from livetrans.lm.llama import cells
 from livetrans.lm.llama.cells import LlamaCells

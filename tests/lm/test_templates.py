@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.languages import LANGUAGES, Language, parse_language
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import ModelError, UsageError
-from livetrans.languages import LANGUAGES, Language, parse_language
 from livetrans.lm import families
 from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.llama.model import LlamaModel

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.errors import ModelError, UsageError
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.metrics import quality
 from livetrans.metrics.quality import bleu, chrf, comet, language_unit
 

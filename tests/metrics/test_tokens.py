@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.errors import ModelError, UsageError
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.metrics import quality
 from livetrans.metrics.quality import default_unit, tokenizer
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
 from livetrans import config
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import run
 from livetrans.config import LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
-from livetrans.errors import ModelError, UsageError
 from livetrans.models import chosen, find
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, read_catalogue
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, choose_models, find_model, has_gpu_engine

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import click
 import pytest
 
+from livetrans.base.errors import ModelError, SourceError
+from livetrans.base.languages import LANGUAGES
 from livetrans.cli import live, models, run
 from livetrans.config import ENGINES, UNNAMED, LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
-from livetrans.errors import ModelError, SourceError
-from livetrans.languages import LANGUAGES
 from livetrans.models import catalogue, chosen, find
 from livetrans.models.catalogue import Catalogue, Entry, entry_of, read_catalogue
 from livetrans.models.chosen import choose_models, embedded_notice, has_gpu_engine, languages_of

@@ -16,8 +16,8 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from livetrans.base.errors import LivetransError, ModelError, UsageError
 from livetrans.cli import run
-from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.models.catalogue import Entry, entry_of
 from livetrans.models.chosen import find_model
 from livetrans.models.hub import _client

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import UsageError
 from livetrans.config import Term
-from livetrans.errors import UsageError
 from livetrans.names.file import add_spelling, read_terms
 
 

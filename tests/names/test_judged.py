@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.config import BetweenSettings, PromptSettings, Settings, Term, TranscriberSettings
 from livetrans.events import Transcript, Word
 from livetrans.names.repair import Repairer, Repairs, Verdicts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.clock import ManualClock, SystemClock
+from livetrans.base.clock import ManualClock, SystemClock
 from livetrans.config import MaskSettings, PromptSettings, Settings, Term
 from livetrans.events import (
     Caption,

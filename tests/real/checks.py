@@ -20,9 +20,9 @@ from itertools import chain, cycle
 from pathlib import Path
 from types import SimpleNamespace
 
+from livetrans.base.text import file_size
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import WEIGHTS
-from livetrans.text import file_size
 from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, require
 
 Figures = Mapping[str, str]

@@ -175,7 +175,7 @@ class Here:
         on_gpu: bool = False,
     ) -> Heard:
         """Stream recordings through a recogniser as a run does, at full speed."""
-        from livetrans.clock import SystemClock
+        from livetrans.base.clock import SystemClock
         from livetrans.config import RecogniserSettings
         from livetrans.models.chosen import GPU_UNUSED
         from livetrans.run.opening import open_recogniser

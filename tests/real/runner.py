@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from livetrans.files import replacing
+from livetrans.base.files import replacing
 from livetrans.models.catalogue import WEIGHTS
 from livetrans.models.find import pull_folder
 from livetrans.models.hub import sha256_of

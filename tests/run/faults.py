@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from livetrans.audio.source import WrappedSource
-from livetrans.clock import Clock
-from livetrans.errors import ModelError
+from livetrans.base.clock import Clock
+from livetrans.base.errors import ModelError
 from livetrans.events import AudioChunk, Word
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
 from livetrans.speech.between import SpokenPair

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.clock import Clock, SystemClock
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.languages import parse_language
 from livetrans.config import Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, SpeechChunk, Transcript, Word
-from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listening, OnAudio, Stages, TrackStages

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.audio.capture import Captured
-from livetrans.clock import Clock
-from livetrans.errors import SourceError
+from livetrans.base.clock import Clock
+from livetrans.base.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Word
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from random import Random
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.config import BetweenSettings, MaskSettings, Settings, TranscriberSettings
 from livetrans.events import Event, Record, RunStarted, SourceProgress, Transcript, Word
 from livetrans.metrics.monitor import Monitor

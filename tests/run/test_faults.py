@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
 from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
 from livetrans.run.backpressure import LEVELS, Ladder

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import ModelError
+from livetrans.base.languages import same_written_language
 from livetrans.config import (
     DecodingSettings,
     DraftModelSettings,
@@ -20,9 +22,7 @@ from livetrans.config import (
     PromptSettings,
     Settings,
 )
-from livetrans.errors import ModelError
 from livetrans.events import BackPressure, Caption, Event, Notice, Record, Transcript, Translation
-from livetrans.languages import same_written_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
 from livetrans.run.opening import open_translating, reloading_once

@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SourceError
 from livetrans.config import TranscriberSettings
-from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
 from livetrans.run.listening import ListeningState, Stages, TrackStages, listen
 from livetrans.run.listening import sound_of as heard_from

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import UsageError
 from livetrans.config import MeetingSettings, OutputSettings, RecogniserSettings, Settings, TranscriberSettings
-from livetrans.errors import UsageError
 from livetrans.events import SAMPLE_RATE, Origin, Transcript
 from livetrans.run.listening import Listening, PostponedNotices
 from livetrans.run.opening import from_live

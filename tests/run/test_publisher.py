@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import ManualClock
-from livetrans.errors import SessionError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SessionError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice, Record, Transcript
 from livetrans.run import publisher
 from livetrans.run.publisher import Publisher, SinkTooSlow

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livetrans.errors import SourceError
+from livetrans.base.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.run import tracks
 from livetrans.run.listening import TrackStages

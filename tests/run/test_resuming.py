@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.config import CALM, Settings, TranscriberSettings
 from livetrans.events import (
     Notice,

@@ -9,9 +9,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import ModelError, SessionError, SourceError
 from livetrans.config import CALM, DecodingSettings, Settings
-from livetrans.errors import ModelError, SessionError, SourceError
 from livetrans.events import (
     Caption,
     Coalesced,

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
 from livetrans.config import DecodingSettings, MaskSettings, Settings
 from livetrans.events import Caption, Comparison, Event, Notice, RunEnded, Transcript, Translation
 from livetrans.lm.port import LanguageModel

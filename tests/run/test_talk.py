@@ -10,7 +10,7 @@ import pytest
 
 from livetrans.audio.file import AudioFile
 from livetrans.audio.source import Part
-from livetrans.clock import SystemClock
+from livetrans.base.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot

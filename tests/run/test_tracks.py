@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import pytest
 
-from livetrans.clock import Clock, SystemClock
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import SourceError
 from livetrans.config import MeetingSettings, OutputSettings, Settings
-from livetrans.errors import SourceError
 from livetrans.events import AudioChunk, Caption, Gap, Notice, Origin, SourceProgress, Transcript, Word
 from livetrans.run.listening import OnAudio, PostponedNotices
 from livetrans.run.opening import from_live

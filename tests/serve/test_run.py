@@ -16,9 +16,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from livetrans.base.errors import LivetransError
 from livetrans.cli import run
 from livetrans.config import Settings
-from livetrans.errors import LivetransError
 from livetrans.events import Record, RunStarted
 from livetrans.serve import address
 from livetrans.serve.address import parse_serve_address

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.errors import LivetransError, UsageError
+from livetrans.base.errors import LivetransError, UsageError
+from livetrans.base.text import UNSEEN
 from livetrans.serve import address as address_module
 from livetrans.serve import connection as connection_module
 from livetrans.serve import server as server_module
 from livetrans.serve.address import ServeAddress, parse_address, parse_serve_address
 from livetrans.serve.requests import FILES
 from livetrans.serve.server import CaptionServer
-from livetrans.text import UNSEEN
 from tests.hostile_text import HOSTILE
 
 from .reader import Reader, caption, connect, exchange, request, served, status_of

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import SessionError
 from livetrans.config import UNNAMED, BetweenSettings, OutputSettings, Settings
-from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunStarted, Translation
 from livetrans.session import codec
 from livetrans.session.codec import from_dict, read_records, to_dict, to_line

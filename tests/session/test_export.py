@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SessionError
 from livetrans.config import Settings
-from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Gap, RunStarted, Transcript
 from livetrans.session.codec import read_records
 from livetrans.session.export import Format, export, read_captions

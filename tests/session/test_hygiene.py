@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from livetrans.base.text import UNSEEN
 from livetrans.config import OutputSettings, Settings
 from livetrans.events import Caption, Event, Notice, Record, Transcript
 from livetrans.session.export import Format, LastCaptions, Which, export, read_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import JsonLinesOutput, PlainOutput, Sink
-from livetrans.text import UNSEEN
 from livetrans.tui.board import Source
 from livetrans.tui.captions import caption_content, source_content
 from tests.hostile_text import ANYTHING, HOSTILE, assert_harmless

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.clock import ManualClock
-from livetrans.errors import SessionError
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import SessionError
 from livetrans.events import Event, NameCorrected, Notice, RecognitionStats, Record, Repair, RunStarted, Transcript
 from livetrans.session.codec import to_line
 from livetrans.session.recorded import RecordedTranscripts

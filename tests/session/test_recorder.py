@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans.errors import SessionError, UsageError
+from livetrans.base.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Record
 from livetrans.session.codec import read_records, to_dict
 from livetrans.session.recorder import SessionRecorder, make_session_folder

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import SessionError, UsageError
 from livetrans.config import OutputSettings, Settings
-from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict
 from livetrans.session.export import LastCaptions

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from livetrans.base.errors import SessionError
+from livetrans.base.text import display_width
 from livetrans.cli import run
 from livetrans.config import MeetingSettings, PromptSettings, RecogniserSettings, Settings, Term
-from livetrans.errors import SessionError
 from livetrans.events import Event, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress
 from livetrans.session import store
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder
-from livetrans.text import display_width
 
 from .examples import caption, transcript, write_session
 

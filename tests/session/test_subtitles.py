@@ -13,6 +13,7 @@ import webvtt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.text import display_width
 from livetrans.cli import run
 from livetrans.session.export import export, read_captions
 from livetrans.session.subtitles import (
@@ -27,7 +28,6 @@ from livetrans.session.subtitles import (
     cut_together,
     heard_shares,
 )
-from livetrans.text import display_width
 
 from .examples import caption, write_session
 

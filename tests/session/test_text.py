@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.text import (
+from livetrans.base.text import (
     cluster_start,
     display_width,
     fitted,

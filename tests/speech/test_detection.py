@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SpeechChunk, Word
 from livetrans.speech.transcriber import Transcriber

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from random_whisper import PHRASE, SHAPES, Shape, write_random_whisper
 
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE
 from livetrans.run.opening import open_recogniser
 from livetrans.speech.whisper import WhisperRecogniser

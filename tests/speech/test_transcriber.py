@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.recogniser import Hypothesis

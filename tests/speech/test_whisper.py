@@ -14,9 +14,9 @@ from faster_whisper import WhisperModel
 from random_whisper import write_random_whisper
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
 from livetrans.speech.between import SpokenPair

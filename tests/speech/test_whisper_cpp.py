@@ -18,9 +18,9 @@ import pytest
 from random_whisper import write_random_ggml
 
 from livetrans.audio.file import AudioFile
-from livetrans.clock import ManualClock
+from livetrans.base.clock import ManualClock
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
-from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, Event, Notice
 from livetrans.metrics.monitor import resident_memory
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine

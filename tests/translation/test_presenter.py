@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.text import cluster_start
 from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.prompts import text_of_bytes
-from livetrans.text import cluster_start
 from livetrans.translation.presenter import Presenter, cut_to_word
 
 _pieces = st.lists(st.sampled_from([" Haus", " der", "mann", "s", ".", " ein", "er", ",", " Ü", "ber"]), max_size=12)

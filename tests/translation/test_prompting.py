@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.errors import ModelError
+from livetrans.base.languages import parse_language
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Term
-from livetrans.errors import ModelError
 from livetrans.events import Notice, Transcript
-from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import build_prompt
 from livetrans.translation.prompting import Glossary, Prompts, keeps

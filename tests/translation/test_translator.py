@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from livetrans.base.errors import ContextError
 from livetrans.config import DecodingSettings, MaskSettings, Settings
-from livetrans.errors import ContextError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt
 from livetrans.run.translating import Translating

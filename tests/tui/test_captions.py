@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.text import visible
 from livetrans.events import DRAFT_MODEL, Caption, Span, Transcript
-from livetrans.text import visible
 from livetrans.tui.board import Source
 from livetrans.tui.captions import caption_content, source_content
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from livetrans.base.errors import SessionError
 from livetrans.config import DecodingSettings, MaskSettings, Settings
-from livetrans.errors import SessionError
 from livetrans.tui import keys
 from tests.tui.scripted import ScriptedRun
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.base.text import display_width
 from livetrans.events import Notice
-from livetrans.text import display_width
 from livetrans.tui import status as module
 from livetrans.tui.status import Messages
 from tests.tui.scripted import Stage, conversation, ended, on_stage

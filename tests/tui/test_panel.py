@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
+from livetrans.base.text import duration
 from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.backpressure import LEVELS, Level
-from livetrans.text import duration
 from livetrans.tui import panel as module
 from livetrans.tui.keys import COMMANDS, listed
 from livetrans.tui.panel import DASH, PEOPLE, RESEARCH, strip_text

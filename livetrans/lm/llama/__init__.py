@@ -4,8 +4,8 @@ Raises:
     ModelError: at the import, if its library does not load.
 """
 
-from livetrans.errors import ModelError
-from livetrans.installation import build_command
+from livetrans.base.errors import ModelError
+from livetrans.base.installation import build_command
 
 ENGINE = "llama-cpp-python"
 

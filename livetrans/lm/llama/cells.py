@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 import numpy as np
 
+from livetrans.base.errors import ContextError, ModelError
+from livetrans.base.sequences import common_prefix_length
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import ContextError, ModelError
 from livetrans.lm.port import Counts, Evaluation
-from livetrans.sequences import common_prefix_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

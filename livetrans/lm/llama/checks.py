@@ -19,10 +19,10 @@ from typing import Any
 
 import llama_cpp
 
-from livetrans.clock import Clock
+from livetrans.base.clock import Clock
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.installation import build_command, start_python, user_folder
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import ModelError, UsageError
-from livetrans.installation import build_command, start_python, user_folder
 from livetrans.lm.llama import ENGINE
 from livetrans.lm.llama.cells import runs_on_cpu
 from livetrans.lm.llama.model import LlamaModel, check_file

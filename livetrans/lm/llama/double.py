@@ -10,8 +10,8 @@ from typing import Any
 import llama_cpp
 import numpy as np
 
+from livetrans.base.errors import ModelError
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.llama.model import LlamaModel
 

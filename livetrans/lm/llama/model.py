@@ -16,9 +16,9 @@ from typing import Any, Self
 
 import llama_cpp
 
-from livetrans.clock import Clock, SystemClock
+from livetrans.base.clock import Clock, SystemClock
+from livetrans.base.errors import ModelError
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.port import Counts, Evaluation
 

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from livetrans.installation import install_command
+from livetrans.base.installation import install_command
 
 try:
     from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from livetrans.errors import UsageError
-from livetrans.text import nearest
+from livetrans.base.errors import UsageError
+from livetrans.base.text import nearest
 
 AUTO = "auto"
 """Stands for a spoken language that the recogniser detects."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import IO, TextIO
 
-from livetrans.errors import SessionError, UsageError
-from livetrans.text import file_size, nearest
+from livetrans.base.errors import SessionError, UsageError
+from livetrans.base.text import file_size, nearest
 
 LARGEST_TEXT = 64_000_000
 """Bytes of a text file that is read whole; a device such as /dev/zero has no end."""

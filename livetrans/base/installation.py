@@ -17,14 +17,14 @@ _started: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 def source_tree() -> Path | None:
     """Return the checkout that this package runs from; None for an installed one."""
-    tree = Path(__file__).resolve().parent.parent
+    tree = Path(__file__).resolve().parents[2]
     return tree if (tree / "pyproject.toml").is_file() else None
 
 
 def data_folder(name: str) -> Path:
     """Return the folder `models` or `recordings` of the checkout or of the installed package; it need not exist."""
     tree = source_tree()
-    return tree / name if tree else Path(__file__).resolve().parent / "data" / name
+    return tree / name if tree else Path(__file__).resolve().parents[1] / "data" / name
 
 
 def user_folder(kind: Literal["data", "config", "cache"]) -> Path:

@@ -1,0 +1,1 @@
+"""What every other folder builds on: time, errors, files, languages and text."""
