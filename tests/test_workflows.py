@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,30 @@ def test_every_script_is_a_target_of_make_or_a_file_of_the_tree(path: Path) -> N
         known = program == "make" and argument in targets
         assert known or (ROOT / program).is_file() or script == 'cat real/REPORT.md >>"$GITHUB_STEP_SUMMARY"', script
         assert "${{" not in script, "a name that a stranger chose could be part of the script"
+
+
+def test_every_machine_is_one_that_the_forge_hosts() -> None:
+    """As actions/runner-images announces: macos-14 ended on 2 November 2026, and ubuntu-22.04 ends in April 2027."""
+    hosted = {"ubuntu-22.04", "ubuntu-22.04-arm", "ubuntu-24.04", "ubuntu-24.04-arm", "macos-15", "macos-26"}
+    for job in (job for path in WORKFLOWS for job in jobs(path).values()):
+        assert set(job.get("strategy", {}).get("matrix", {}).get("os", [job["runs-on"]])) <= hosted
+
+
+def test_a_package_that_a_system_does_not_have_costs_no_other_one(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    programs = {
+        "apt-get": f'echo "$@" >>{asked}; case "$*" in *chromium*) exit 100; esac',
+        "dpkg": "exit 1", "id": "echo 0", "uname": "echo Linux", "make": "exit 0",
+    }  # fmt: skip
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("bash", "env", "dirname"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    done = subprocess.run([ROOT / ".ci/run"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    installs = [line for line in asked.read_text().splitlines() if "install" in line]
+    assert len(installs) == 2 and "portaudio" in installs[0] and "chromium" not in installs[0]
+    assert done.stderr == "apt-get could not install chromium: the tests that need it are skipped.\n"
 
 
 def test_the_forge_may_write_only_to_publish_and_knows_no_secret() -> None:
