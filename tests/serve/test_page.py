@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import h11
 import pytest
+from langcodes import Language
 
+from livetrans.base.languages import LANGUAGES, parse_language
 from livetrans.events import Gap, NameCorrected, Record, RunEnded, SettingChanged
 from livetrans.serve import address as address_module
 from livetrans.serve import connection as connection_module
 from livetrans.serve.address import ServeAddress, parse_address
 from livetrans.serve.connection import ReaderConnection
+from livetrans.serve.lines import LINES_KEPT
 from livetrans.serve.server import CaptionServer
 
 from .browser import Browser, reading
@@ -75,6 +79,7 @@ def test_finals_are_announced_once_and_nothing_else(browser: Browser) -> None:
             assert page.run("document.getElementById('announcer').ariaLive") == "polite"
 
 
+NOTES = "document.getElementById('notes').textContent"
 FASTER = "{ const now = performance.now.bind(performance); performance.now = () => 20 * now(); }"
 
 
@@ -118,8 +123,28 @@ def test_a_network_that_was_cut_loses_no_line_and_doubles_none(
         assert page.texts == ["Eins.", "Zw"]
         is_cut = False
         page.shows("Eins.", "Zwei.", "Drei.")
+        page.until(lambda: "Connected again." in page.run(NOTES))
+        is_cut = True
+        page.until(lambda: "connection lost" in page.run("document.getElementById('state').textContent"))
+        assert "Connected again." not in page.run(NOTES)
+        is_cut = False
         server.lines.write(caption(3, "Vier.", final=True))
         page.shows("Eins.", "Zwei.", "Drei.", "Vier.")
+
+
+@long
+def test_a_reader_for_whom_there_is_no_room_is_told_so_and_takes_none(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "MOST_READERS", 0)
+    with served() as server, reading(browser, server, "?last=1") as page:
+        page.until(lambda: "too many readers" in page.run("document.getElementById('state').textContent"))
+        monkeypatch.setattr(connection_module, "MOST_READERS", 1)
+        server.lines.write(started("de"))
+        server.lines.write(caption(0, "Eins.", final=True))
+        page.run("dispatchEvent(new Event('online'))")
+        page.shows("Eins.")
+        assert server.readers == 1
 
 
 @long
@@ -255,6 +280,22 @@ def test_the_language_with_which_a_page_began_stays_when_the_terminal_shows_anot
         server.lines.write(caption(1, "fr 1", final=True, language="fr"))
         server.lines.write(caption(1, "de 1", final=True, language="de"))
         page.shows("de 0", "de 1")
+
+
+PAGE = Path(connection_module.__file__).with_name("page")
+
+
+def test_the_page_knows_what_the_server_does() -> None:
+    most = re.search(r"last: \[0, (\d+)\]", (PAGE / "options.js").read_text(encoding="utf-8"))
+    silence = re.search(r"SILENCE = ([\d_]+);", (PAGE / "page.js").read_text(encoding="utf-8"))
+    assert most and int(most[1]) == LINES_KEPT
+    assert silence and int(silence[1]) > 2 * 1000 * connection_module.QUIET_SECONDS
+    (table,) = re.findall(r"CODES = {(.*)}", (PAGE / "aloud.js").read_text(encoding="utf-8"))
+    codes = dict(re.findall(r'"?([\w-]+)"?: "(\w+)"', table))
+    assert {codes.pop("zh-hk"), *codes.values()} <= LANGUAGES.keys()  # Voices for Hong Kong speak Cantonese.
+    assert {code: parse_language(code).code for code in codes} == codes
+    ours = {code: Language.get(code).language for code in LANGUAGES if LANGUAGES[code].whisper_code == code}
+    assert {tag: code for code, tag in ours.items() if tag != code}.items() <= codes.items()
 
 
 LAN = ServeAddress(parse_address("127.0.0.1"), 0, True)

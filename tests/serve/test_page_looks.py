@@ -232,6 +232,23 @@ def test_the_rows_of_a_stage_stay_full(browser: Browser) -> None:
 
 
 @long
+@pytest.mark.parametrize("query", ["?view=overlay", "?view=stage&lines=12"])
+def test_letters_follow_the_height_of_the_window_alone(browser: Browser, query: str) -> None:
+    """Such as that of a source in OBS, or of a phone whose address bar goes away."""
+    row = "parseFloat(getComputedStyle(document.body).getPropertyValue('--row'))"
+    with served() as server:
+        expected = {}
+        for height in (113, 400):
+            with reading(browser, server, query, size=(1920, height)) as page:
+                expected[height] = page.run(row)
+        assert expected[113] < expected[400]
+        with reading(browser, server, query, size=(1920, 113)) as page:
+            for height in (400, 113):
+                page.resize(1920, height)
+                page.until(lambda height=height: page.run(row) == expected[height])
+
+
+@long
 @pytest.mark.parametrize("theme", ["outline", "dark"])
 def test_the_overlay_is_transparent_but_for_its_text(browser: Browser, theme: str) -> None:
     with served() as server, reading(browser, server, f"?view=overlay&theme={theme}", size=(1920, 200)) as page:

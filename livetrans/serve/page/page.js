@@ -21,6 +21,7 @@ const view = byId("view");
 const lines = new Lines(view, byId("lines"), byId("announcer"));
 const aloud = new Aloud();
 let stream = null, last = "", heardAt = 0, isLost = false;
+let again = null; /* The note that the connection is back. */
 let isNewReader = true, old = 0; /* The number of the last change before a new reader came. */
 let refused = ""; /* Why the server does not answer as it should, in its words. */
 let languages = []; /* Those that the stream is filtered by. */
@@ -40,8 +41,7 @@ function connect() {
   isNewReader = !last;
   stream = new EventSource(`captions?${query}`);
   stream.onerror = () => {
-    isLost = true;
-    showState();
+    lose();
     if (stream.readyState === EventSource.CLOSED) explain();
   };
   for (const [name, take] of Object.entries({ state: takeState, caption: takeCaption, gap: takeGap })) {
@@ -53,17 +53,25 @@ function connect() {
   }
 }
 
-/* The stream was refused, and does not say why: the page's own address does. An old address stays old. */
+function lose() {
+  isLost = true;
+  again?.remove();
+  showState();
+}
+
+/* An EventSource does not tell why it was refused: the same request does. An old address stays old. */
 async function explain() {
-  const answer = await fetch("./").catch(() => null);
+  const ending = new AbortController();
+  const answer = await fetch(stream.url, { signal: ending.signal }).catch(() => null);
   refused = answer && !answer.ok ? (await answer.text()).trim() : "";
+  ending.abort();
   if (refused && options.view === "overlay") note(refused);
   showState();
   setTimeout(connect, refused ? 30_000 : 2000);
 }
 
 function takeState(values) {
-  if (isLost) note("Connected again.", { inOverlay: false });
+  if (isLost) again = note("Connected again.", { inOverlay: false });
   isLost = false;
   refused = "";
   if (isNewReader || state.run !== values.run) old = isNewReader ? values.changes : 0;
@@ -146,8 +154,7 @@ function show(values, parts) {
 /* A network that was cut gives no error: the server's silence says it. */
 function watch(longest = SILENCE) {
   if (performance.now() - heardAt < longest) return;
-  isLost = true;
-  showState();
+  lose();
   connect();
 }
 
@@ -170,13 +177,14 @@ function showWaiting() {
   view.classList.toggle("waiting", isWaiting);
 }
 
-/* Show a sentence for a while. What only readers need is no part of the picture that an overlay lies on. */
+/* Show a sentence for a while, and return it. What only readers need is no part of the picture that an overlay lies on. */
 function note(sentence, { inOverlay = true } = {}) {
-  if (!inOverlay && options.view === "overlay") return;
+  if (!inOverlay && options.view === "overlay") return null;
   const made = document.createElement("span");
   made.textContent = sentence;
   byId("notes").append(made);
   setTimeout(() => made.remove(), NOTE);
+  return made;
 }
 
 function apply() {
@@ -242,6 +250,7 @@ async function toggleOnTop() {
   onTop.document.head.append(style);
   onTop.document.body.append(view);
   onTop.addEventListener("keydown", press);
+  onTop.addEventListener("resize", fit);
   onTop.addEventListener("pagehide", () => {
     onTop = null;
     byId("below").before(view);
@@ -298,6 +307,7 @@ document.addEventListener("visibilitychange", () => { showState(); watch(SILENCE
 for (const gesture of ["click", "keydown"]) document.addEventListener(gesture, showState);
 if (window.speechSynthesis) speechSynthesis.onvoiceschanged = showState; /* Voices load late. */
 window.addEventListener("online", connect);
+window.addEventListener("resize", fit); /* Of its height: that of the view follows the rows in stage and overlay. */
 new ResizeObserver(fit).observe(view);
 for (const button of document.querySelectorAll("[data-key]")) {
   button.addEventListener("click", (event) => act(button.dataset.key, event));
