@@ -358,6 +358,8 @@ class SourceProgress:
     """Name of the track. None in a run of one track."""
     step: float | None = None
     """Seconds of new sound in a pass now, see `--step`. None for recorded streams."""
+    finished: bool = False
+    """Whether all that was heard of the track is in finals: nothing follows, and its last speech was recognised."""
 
 
 @dataclass(frozen=True, slots=True)

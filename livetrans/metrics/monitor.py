@@ -99,7 +99,7 @@ class Snapshot:
     behind_seconds: float = 0.0
     """Age of the oldest sound or final that waits."""
     heard: float = 0.0
-    """Seconds of sound heard."""
+    """Source time heard so far, in seconds."""
     total: float | None = None
     speaking: bool = False
     level: float = 0.0
@@ -176,6 +176,11 @@ class Monitor:
                 real_time_factor=pass_seconds / self._listened if pass_seconds and self._listened > 0 else None,
                 memory_bytes=memory_bytes,
             )
+
+    @property
+    def heard(self) -> float:
+        """Source time heard so far, in seconds, of the track that was heard furthest."""
+        return self._shown.heard
 
     def measures(self, language: str | None) -> CaptionMeasures:
         """Return the measures of the captions in a language, which other threads may still write."""

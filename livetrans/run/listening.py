@@ -171,13 +171,14 @@ class TrackStages:
 
         Nothing is heard after sound that was not: resuming goes on where the finals end.
         """
-        if recognise and not self._has_rest:
+        finishes = recognise and not self._has_rest
+        if finishes:
             for rest in self._filter.flush() if self._filter else ():
                 yield from self._take(rest)
             yield from self._heard_in(self._gate.flush())
         yield from self._named(self._transcriber.flush(recognise=recognise))
         self._speaking = False
-        self._publish(self._progress())
+        self._publish(self._progress(finished=finishes))
 
     def _take(self, chunk: AudioChunk) -> Iterator[Transcript]:
         self._heard = chunk.end
@@ -201,7 +202,7 @@ class TrackStages:
             for transcript in transcripts
         ]
 
-    def _progress(self, level: float = 0.0) -> SourceProgress:
+    def _progress(self, level: float = 0.0, *, finished: bool = False) -> SourceProgress:
         return SourceProgress(
             heard=self._heard,
             total=self._source.duration,
@@ -212,6 +213,7 @@ class TrackStages:
             recognition_seconds=self._transcriber.recognition_seconds,
             step=self._transcriber.step,
             track=self.name,
+            finished=finished,
         )
 
 

@@ -21,7 +21,6 @@ from livetrans.events import (
     Notice,
     RunEnded,
     RunStarted,
-    SourceProgress,
     Transcript,
 )
 from livetrans.metrics.monitor import Monitor
@@ -75,7 +74,6 @@ class Run(ABC):
         self._is_stopping = False
         self._loading: set[str] = set()
         self._working: set[str] = set()
-        self._heard = 0.0
         self._failure: BaseException | None = None
         self._record_failure: BaseException | None = None
         self._ended = threading.Event()
@@ -122,8 +120,6 @@ class Run(ABC):
             listening.close()
 
     def publish(self, event: Event) -> None:
-        if isinstance(event, SourceProgress):
-            self._heard = max(self._heard, event.heard)
         self._publisher(event)
 
     @abstractmethod
@@ -203,7 +199,7 @@ class Run(ABC):
         shown = self.monitor.measures(self.settings.target_language)
         self._publisher(
             RunEnded(
-                self._heard,
+                self.monitor.heard,
                 reason,
                 shown.speedup.updates,
                 shown.speedup.ratio,

@@ -180,12 +180,12 @@ class Unfinished:
     shown_in: dict[int, set[str | None]] = field(default_factory=dict)
     """Segments with a recorded final, and the languages in which it was shown."""
     _newest: dict[int, Transcript] = field(default_factory=dict)
-    _heard: dict[str | None, float] = field(default_factory=dict)
-    """Source time heard so far, by track."""
-    _heard_now: set[str | None] = field(default_factory=set)
-    """Tracks that the last run has heard."""
-    _in_finals: set[str | None] = field(default_factory=set)
-    """Tracks of which everything that was heard is in finals: the run that heard it ended in order."""
+    heard: float = 0.0
+    """Source time heard so far, in seconds, of the track that was heard furthest."""
+    _finished: dict[str | None, float] = field(default_factory=dict)
+    """Source time up to which a track was heard, if the run that heard it last finished its speech."""
+    _hears: bool = False
+    """Whether the last run has heard anything."""
     _runs: int = 0
 
     def note(self, record: Record) -> None:
@@ -194,7 +194,7 @@ class Unfinished:
         match record.event:
             case RunStarted(settings=settings, origin=origin):
                 self._runs += 1
-                self._heard_now = set()
+                self._hears = False
                 if self._runs == 1:
                     self.settings, self.origin = settings, origin
             case Transcript() as transcript:
@@ -210,27 +210,19 @@ class Unfinished:
             case NameCorrected() as name:
                 terms = with_correction(self.settings.prompt.glossary, name)
                 self.settings = with_field(self.settings, "prompt.glossary", terms)
-            case SourceProgress(heard=heard, total=total, track=track):
-                self.total = self.total or total
-                self._heard[track] = max(heard, self._heard.get(track, 0.0))
-                if heard > 0:
-                    self._heard_now.add(track)
-                    self._in_finals.discard(track)
-            case RunEnded(reason=reason):
-                if reason != "failed":
-                    self._in_finals |= self._heard_now
-                self.heard_all = self.heard_all or (reason == "end of source" and bool(self._heard_now))
+            case SourceProgress(heard=heard, total=total, track=track) as progress if heard > 0:
+                self.total, self.heard, self._hears = self.total or total, max(heard, self.heard), True
+                self._finished.pop(track, None)
+                if progress.finished:
+                    self._finished[track] = heard
+            case RunEnded(reason="end of source"):
+                self.heard_all = self.heard_all or self._hears
             case _:
                 pass
 
     @property
     def has_begun(self) -> bool:
         return self._runs > 0
-
-    @property
-    def heard(self) -> float:
-        """Source time heard so far, in seconds."""
-        return max(self._heard.values(), default=0.0)
 
     @property
     def has_words(self) -> bool:
@@ -249,11 +241,11 @@ class Unfinished:
     def rest(self, track: str | None, length: float) -> float | None:
         """Return from where the sound of a track has to be recognised, in source time; None if all was.
 
-        `length`: of all its sound, in seconds. After a run that was cut off, recognition begins after the last word
-        of the last final: what was heard of the next segment is in no final, and is recognised again.
+        `length`: of all its sound, in seconds. Unless the run that heard it last finished its speech, recognition
+        begins after the last word of the last final: what was heard of the next segment is recognised again.
         """
-        if track in self._in_finals:
-            begin = self._heard[track]
+        begin = self._finished.get(track)
+        if begin is not None:
             return begin if length - begin > _END else None
         begin = self.origin.start if self.origin else 0.0
         of_track = [one for one in self._newest.values() if self._heard_on(one) == track and one.text]

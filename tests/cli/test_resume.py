@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +14,10 @@ import pytest
 
 from livetrans.cli import run
 from livetrans.config import MaskSettings, Settings
-from livetrans.events import Record, RunEnded, RunStarted
+from livetrans.events import Record, RunEnded, RunStarted, Transcript
 from livetrans.models.find import MODELS_VARIABLE
+from livetrans.run.resuming import Resuming
+from livetrans.run.translating import Translating
 from livetrans.session.export import read_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
@@ -178,3 +183,36 @@ def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
     assert len(read_captions(killed).spoken()) < len(whole)
     recording.unlink()
     assert "no longer at" in resume()
+
+
+@pytest.mark.usefixtures("translator_path")
+def test_after_a_resume_that_was_stopped_the_next_goes_on_where_that_one_was(
+    recogniser_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Although the run before both had heard more when it was killed."""
+    monkeypatch.setenv(MODELS_VARIABLE, str(recogniser_path.parent))
+    session = tmp_path / "session"
+    part = ["--asr", recogniser_path.name, "--speed", "max", "--end", "0:18", "--session", str(session)]
+    assert run(["replay", str(DEMO), *part]) == 0
+    whole = [final.caption.source for final in read_captions(session).spoken()]
+    events = session / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    ends = [json.loads(line)["end"] for line in lines if '"transcript"' in line and '"final": true' in line]
+    cut = next(number for number, line in enumerate(lines) if f'"heard": {ends[1] - 0.5:.0f}' in line)
+    events.write_text("".join(lines[:cut]))
+    take = Resuming._take
+
+    def interrupted(self: Resuming, transcript: Transcript, translating: Translating) -> None:
+        take(self, transcript, translating)
+        if not self._is_stopping and transcript.text:
+            os.kill(os.getpid(), signal.SIGINT)
+            while not self._is_stopping:
+                time.sleep(0.01)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Resuming, "_take", interrupted)
+        assert run(["resume", str(session)]) == 130
+    assert "Stopped; for the rest: livetrans resume" in capfd.readouterr().err
+    assert run(["resume", str(session)]) == 0
+    resumed = [final.caption.source for final in read_captions(session).spoken()]
+    assert len(" ".join(resumed).split()) >= len(" ".join(whole).split()) - 1

@@ -18,8 +18,10 @@ from livetrans.config import CALM, Settings, TranscriberSettings
 from livetrans.events import (
     Notice,
     Record,
+    RunEnded,
     RunStarted,
     SettingChanged,
+    SourceProgress,
     Transcript,
     Word,
 )
@@ -163,11 +165,13 @@ def words_in(finals: list[tuple[int, str, str]]) -> list[str]:
 
 
 @pytest.mark.parametrize("stopped_after", [0, 1, 3])
-def test_a_resumed_run_that_is_stopped_loses_nothing_either(stopped_after: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_a_resumed_run_that_is_stopped_loses_nothing_either(share: float, stopped_after: int, tmp_path: Path) -> None:
+    """Also where the run that was killed had heard more than the resumed one hears."""
     words = sentences(4)
     record_sound(tmp_path, words, 60.0, ("de",))
     whole = words_in(finals(tmp_path))
-    assert cut(tmp_path, 0.3)
+    assert cut(tmp_path, share)
     recorder, unfinished = SessionRecorder(tmp_path, append=True), read_unfinished(tmp_path)
     rests = unheard_sound(unfinished, None, pytest.fail)
 
@@ -232,3 +236,12 @@ def test_sound_begins_again_where_the_first_unfinished_sentence_begins() -> None
     ):
         unfinished.note(Record(0.0, transcript))
     assert unfinished.rest(None, 10.0) == 2.0
+
+
+def test_words_that_a_hung_recogniser_gave_are_heard_again_after_them() -> None:
+    """Its last hypothesis became a final when the user ended the run: more was heard than it has."""
+    unfinished, grown = Unfinished(Path("session")), Transcript(0, 0, "", "one two", False, 88.0, 95.0)
+    final = replace(grown, revision=1, committed="one two", partial="", final=True)
+    for event in (RunStarted({}), grown, SourceProgress(100.0, None, True), final, RunEnded(100.0, "stopped")):
+        unfinished.note(Record(0.0, event))
+    assert unfinished.rest(None, 130.0) == 95.0
