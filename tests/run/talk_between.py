@@ -129,6 +129,22 @@ def twenty_turns(seed: int) -> list[Turn]:
     return turns
 
 
+def turns_without_pauses(seed: int, turns_a_stretch: int = 20) -> list[Turn]:
+    """20 turns of 2 to 8 s, each in the other language, with the gaps of people who answer each other.
+
+    A pause that ends the stretch comes after so many of them.
+    """
+    chance = Random(seed)
+    return [
+        Turn(
+            PAIR[number % 2],
+            chance.uniform(2, 8),
+            chance.uniform(0.26, 0.55) if number % turns_a_stretch else chance.uniform(1.0, 1.5),
+        )
+        for number in range(20)
+    ]
+
+
 def screen_units(events: Iterable[Event]) -> tuple[int, int]:
     """Return the units of the screen that were erased, and those shown at last."""
     monitor = Monitor(memory=lambda: None)

@@ -15,7 +15,17 @@ from livetrans.events import Caption, Event, Record, Transcript
 from livetrans.session.recorded import Unfinished
 from livetrans.speech.between import LATEST
 
-from .talk_between import COUGH, PAIR, one_way, run_of, screen_units, spoken, transcripts_of, twenty_turns
+from .talk_between import (
+    COUGH,
+    PAIR,
+    one_way,
+    run_of,
+    screen_units,
+    spoken,
+    transcripts_of,
+    turns_without_pauses,
+    twenty_turns,
+)
 
 
 @cache
@@ -50,6 +60,20 @@ def test_no_turn_is_translated_in_the_wrong_direction_and_none_is_undecided_afte
             assert event.track == {"en": "Ana", "de": "Ben"}[other]
             assert languages_in(event.source) <= {other}
     assert all(shown[number] - start <= LATEST + 0.01 for number, start in starts.items())
+
+
+@pytest.mark.parametrize("turns_a_stretch", [3, 4, 20])
+def test_turns_that_follow_without_a_pause_have_their_own_directions(turns_a_stretch: int) -> None:
+    finals = captions = 0
+    for seed in range(2):
+        for _, event in run_of(turns_without_pauses(seed, turns_a_stretch), seed):
+            if isinstance(event, Transcript) and event.final:
+                assert languages_in(event.text) <= {event.language}
+                finals += 1
+            if isinstance(event, Caption) and not event.untranslated:
+                assert event.language not in languages_in(event.source)
+                captions += 1
+    assert finals >= 40 and captions > 100
 
 
 def test_the_screen_is_as_calm_as_both_halves_alone() -> None:

@@ -52,14 +52,18 @@ def test_it_is_decided_within_two_seconds_and_at_the_end(stretches: list[tuple[f
 
 
 @given(STRETCHES)
-def test_a_stretch_changes_at_most_once_and_never_back_to_undecided(
-    stretches: list[tuple[float, list[Pass], float]],
-) -> None:
+def test_a_stretch_is_never_undecided_again(stretches: list[tuple[float, list[Pass], float]]) -> None:
     pair = SpokenPair(("en", "de"))
     for silence, passes, step in stretches:
         known = [language for _, language in stretch(pair, passes, step, silence)]
-        changes = [(before, after) for before, after in pairwise(known) if before and before != after]
-        assert len(changes) <= 1 and all(after for _, after in changes)
+        assert all(after for before, after in pairwise(known) if before)
+
+
+def test_a_stretch_has_as_many_turns_as_are_clearly_heard() -> None:
+    pair = SpokenPair(("en", "de"))
+    turns = ["en", "de", "en", "de", "en"]
+    passes = [(4.0 if spoken == "en" else -4.0, 0.0) for spoken in turns for _ in range(5)]
+    assert [language for _, language in stretch(pair, passes)][4::5] == turns
 
 
 @given(STRETCHES)
