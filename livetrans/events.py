@@ -329,9 +329,9 @@ class Gap:
     track: str | None = None
     """Name of the track without sound. None in a run of one track."""
 
-    def caption(self) -> Caption:
-        """Return a caption that marks the gap. It belongs to no segment."""
-        marked = Transcript(-1, 0, "", "", True, self.start, self.end, track=self.track)
+    def mark(self, number: int) -> Caption:
+        """Return a caption that marks the gap. It belongs to no segment: its `number` is negative."""
+        marked = Transcript(number, 0, "", "", True, self.start, self.end, track=self.track)
         length = f"{self.end - self.start:.0f} s"
         return Caption(marked, f"[paused for {length}]" if self.reason == "paused" else f"[{length} without sound]")
 

@@ -10,7 +10,7 @@ that are written without spaces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import regex
 
@@ -104,13 +104,11 @@ class ScreenErasure:
         self.corrections = 0
         """Captions that the reader corrected: what they asked for is not erased."""
         self._segments: dict[int, list[str]] = {}
-        self._texts: dict[int, str] = {}
         self._settled_units = 0
 
     def add(self, caption: Caption) -> None:
         """Take the segment's newest caption."""
         before = self._tail(caption.segment_id)
-        self._texts[caption.segment_id] = caption.text
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
         erased = erasure(before, after)
@@ -119,15 +117,13 @@ class ScreenErasure:
         if len(self._segments) > OPEN_SEGMENTS:
             oldest = min(self._segments)
             self._settled_units += len(self._segments.pop(oldest))
-            del self._texts[oldest]
 
-    def correct(self, respell: Callable[[str], str]) -> None:
-        """Take a correction that the reader asked for; `respell` returns a caption's text with it."""
-        for segment, text in self._texts.items():
-            right = respell(text)
-            if right != text:
-                self.corrections += 1
-                self._texts[segment], self._segments[segment] = right, screen_units(right)
+    def correct(self, caption: Caption) -> None:
+        """Take a caption in which the reader corrected a name."""
+        units = screen_units(caption.text)
+        if self._segments.get(caption.segment_id, units) != units:
+            self.corrections += 1
+            self._segments[caption.segment_id] = units
 
     @property
     def units(self) -> int:

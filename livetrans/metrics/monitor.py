@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from livetrans.base.installation import started_processes
+from livetrans.captions import Captions
 from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
@@ -27,7 +28,6 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.metrics.captions import CaptionMeasures
-from livetrans.names.repair import correcting
 
 
 def _figure(compute: Callable[[CaptionMeasures], object], default: object = None) -> Any:
@@ -150,6 +150,7 @@ class Monitor:
         self._shown = Snapshot(settings or Settings())
         self._measures: defaultdict[str | None, CaptionMeasures] = defaultdict(CaptionMeasures)
         """By language; under None in a conversation, and in a run into one language, whatever captions say."""
+        self._captions = Captions()
         self._progress: dict[str | None, SourceProgress] = {}
         """The newest of each track."""
         self._listened = 0.0
@@ -198,8 +199,9 @@ class Monitor:
         match record.event:
             case Translation() as translation if self._counts(translation):
                 self.measures(translation.language).add_translation(translation)
-            case Caption() as caption if self._counts(caption):
-                self.measures(caption.language).add_caption(caption, record.at)
+            case Caption() as newest if self._counts(newest):
+                for caption in self._captions.feed(newest):
+                    self.measures(caption.language).add_caption(caption, record.at)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Comparison() as comparison:
@@ -207,8 +209,8 @@ class Monitor:
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case NameCorrected() as name:
-                for measures in self._measures.values():
-                    measures.screen.correct(lambda text: correcting(name).repair(text)[0])
+                for caption in self._captions.feed(name):
+                    self.measures(caption.language).screen.correct(caption)
             case SourceProgress() as progress:
                 self._progress[progress.track] = progress
                 tracks = self._progress.values()

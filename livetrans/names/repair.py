@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain, pairwise
 from math import inf
 from operator import eq
@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 from livetrans.base.languages import AUTO
 from livetrans.base.text import UNSPACED, join_text
 from livetrans.config import Settings, Term
-from livetrans.events import Caption, NameCorrected, Repair, Transcript
+from livetrans.events import NameCorrected, Repair, Transcript
 from livetrans.names.sounds import LANGUAGES, MOST_WORDS, Near, Sounds
 
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
@@ -206,7 +206,7 @@ class Repairer:
         if not repairs and settled == count:
             return transcript
         border = len(transcript.committed) if settled == count else tokens[settled].begin
-        committed, partial = _divided(repaired, moved(border))
+        committed, partial = divided(repaired, moved(border))
         return replace(transcript, committed=committed, partial=partial, repairs=repairs)
 
     def _matches(
@@ -299,7 +299,7 @@ def _end(last: Token, term: str) -> int:
     return last.end if term.endswith(_POSSESSIVE) else last.owner_end
 
 
-def _divided(text: str, border: int) -> tuple[str, str]:
+def divided(text: str, border: int) -> tuple[str, str]:
     """Return committed and partial text, whose join is the text, divided at the border or before it."""
     while border:
         committed, partial = text[:border].rstrip(), text[border:].lstrip()
@@ -320,48 +320,6 @@ def with_correction(terms: tuple[Term, ...], name: NameCorrected) -> tuple[Term,
     if heard[0] != name.written.casefold():
         others[place] = replace(others[place], heard=(*others[place].heard, heard))
     return tuple(others)
-
-
-@lru_cache
-def correcting(name: NameCorrected) -> Repairer:
-    """Return what writes a corrected name wherever it stands as it was shown."""
-    return Repairer((Term(name.written, "", ((name.shown, ""),)),))
-
-
-def corrected(caption: Caption, name: NameCorrected) -> Caption | None:
-    """Return a caption with the name that the reader corrected, in its source and where its text has the same word.
-
-    None if the source has not what was corrected.
-    """
-    transcript = caption.transcript
-    if name.shown == name.heard:
-        right = correcting(name).repaired(transcript)
-        if len(right.repairs) == len(transcript.repairs):
-            return None
-    else:
-        text, border = transcript.text, len(transcript.committed)
-        repairs: list[Repair] = []
-        for repair in reversed(transcript.repairs):
-            is_it = (repair.heard.casefold(), text[repair.begin : repair.end]) == (name.heard.casefold(), name.shown)
-            if is_it:
-                text = text[: repair.begin] + name.written + text[repair.end :]
-                longer = len(name.written) - len(name.shown)
-                border += longer if repair.end <= border else 0
-                repairs = [replace(one, begin=one.begin + longer, end=one.end + longer) for one in repairs]
-                repair = replace(repair, end=repair.end + longer)
-            repairs.insert(0, repair)
-        if text == transcript.text:
-            return None
-        committed, partial = _divided(text, border)
-        right = replace(transcript, committed=committed, partial=partial, repairs=tuple(repairs))
-    text = right.text if caption.untranslated else correcting(name).repair(caption.text)[0]
-    return replace(caption, transcript=right, text=text, accepted=())
-
-
-def is_only_translated(name: NameCorrected, captions: Sequence[Caption]) -> bool:
-    """Return whether the reader corrects a word that the captions have, and that none of their sources has."""
-    in_text = any(correcting(name).repair(one.text)[1] for one in captions)
-    return in_text and not any(corrected(one, name) for one in captions)
 
 
 class Repairs:

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from livetrans.base.clock import STANDSTILL_SECONDS
 from livetrans.base.text import counted
+from livetrans.captions import corrected_caption
 from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
@@ -33,7 +34,7 @@ from livetrans.events import (
     Transcript,
 )
 from livetrans.models.chosen import spoken_code
-from livetrans.names.repair import corrected, with_correction
+from livetrans.names.repair import with_correction
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.runner import Run
@@ -157,7 +158,7 @@ class Pipeline(Run):
                 self._change.notify_all()
                 return
             for name in self._corrected:
-                event = corrected(event, name) or event
+                event = corrected_caption(event, name) or event
             super().publish(event)
 
     def _hand_over(self, transcript: Transcript) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from livetrans.base.text import visible
+from livetrans.captions import Captions, Key, key_of
 from livetrans.config import Settings, after_key
 from livetrans.events import Caption, Gap, NameCorrected, Record, RunEnded, RunStarted, SettingChanged
-from livetrans.names.repair import corrected
 from livetrans.session.codec import dump, encode
 
 LINES_KEPT = 2000
@@ -65,8 +65,6 @@ class _SharedLine:
     """The change that made it final: a correction is a later one. Of an unfinished line the newest."""
     is_empty: bool
     frame: bytes
-    caption: Caption | None = None
-    """What the line shows; None for a gap."""
 
     def is_for(self, wanted: StreamQuery) -> bool:
         return wanted.takes(self.language) and (self.final or not wanted.finals)
@@ -84,7 +82,8 @@ class SharedLines:
         """Part of the events' ids. It tells the lines of different runs apart."""
         self.on_change: Callable[[], None] = lambda: None
         self._guard = threading.Lock()
-        self._lines: OrderedDict[tuple[int, str | None], _SharedLine] = OrderedDict()
+        self._captions = Captions(LINES_KEPT)
+        self._lines: OrderedDict[Key, _SharedLine] = OrderedDict()
         self._version = 0
         self._count = 0
         self._settings: Settings | None = None
@@ -93,16 +92,9 @@ class SharedLines:
 
     def write(self, record: Record) -> None:
         match record.event:
-            case Caption() as caption:
-                self._put_caption(caption, record.at)
-            case NameCorrected() as name:
-                captions = [line.caption for line in self._lines.values() if line.caption and line.final]
-                for right in (corrected(caption, name) for caption in captions):
-                    if right:
-                        self._put_caption(right, record.at, is_correction=True)
-            case Gap(start=start, end=end, reason=reason, track=track):
-                values = {"at": record.at, "start": start, "end": end, "reason": reason, "track": track}
-                self._put("gap", (-1 - self._count, None), values)
+            case Caption() | Gap() | NameCorrected() as event:
+                for caption in self._captions.feed(event):
+                    self._put_caption(caption, record.at, event)
             case RunStarted(settings=settings):
                 self._change_state("listening", settings)
             case SettingChanged(name="paused", value=paused):
@@ -175,11 +167,14 @@ class SharedLines:
         finished = sorted((line.finished for line in lines), reverse=True)
         return finished[wanted.last] if wanted.last < len(finished) else 0
 
-    def _put_caption(self, caption: Caption, at: float, *, is_correction: bool = False) -> None:
-        key = (caption.segment_id, caption.language)
-        before = self._lines.get(key)
+    def _put_caption(self, caption: Caption, at: float, event: Caption | Gap | NameCorrected) -> None:
+        key = key_of(caption)
         text = visible(caption.text).strip()
-        if (before is None and not text) or (before is not None and before.final and not is_correction):
+        if isinstance(event, Gap):
+            values = {"at": at, "start": event.start, "end": event.end, "reason": event.reason, "track": event.track}
+            self._put("gap", key, values)
+            return
+        if caption.segment_id < 0 or (key not in self._lines and (isinstance(event, NameCorrected) or not text)):
             return
         source, committed = visible(caption.source).strip(), visible(caption.committed_source).strip()
         values = {
@@ -199,11 +194,9 @@ class SharedLines:
             "start": caption.start,
             "end": caption.end,
         }
-        self._put("caption", key, values, caption)
+        self._put("caption", key, values)
 
-    def _put(
-        self, event: str, key: tuple[int, str | None], values: dict[str, Any], caption: Caption | None = None
-    ) -> None:
+    def _put(self, event: str, key: Key, values: dict[str, Any]) -> None:
         """Keep the newest state of the line of a segment and language. Each gap has a line of its own."""
         before = self._lines.get(key)
         number = before.number if before else self._count
@@ -213,7 +206,7 @@ class SharedLines:
         finished = before.finished if before and before.final else version
         # As on the screen, readers of any language see what is said into the microphone in a meeting.
         is_for_all = self._settings is not None and self._settings.is_microphone(values.get("track"))
-        line = _SharedLine(number, version, None if is_for_all else key[1], final, finished, is_empty, frame, caption)
+        line = _SharedLine(number, version, None if is_for_all else key[1], final, finished, is_empty, frame)
         with self._guard:
             self._version = version
             self._count += before is None

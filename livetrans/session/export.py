@@ -11,9 +11,9 @@ from typing import Literal
 
 from livetrans.base.errors import SessionError
 from livetrans.base.text import one_line, track_label
+from livetrans.captions import Captions, Key, key_of
 from livetrans.config import Settings
-from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, RunStarted
-from livetrans.names.repair import corrected
+from livetrans.events import Notice, Record, RunStarted
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 
@@ -50,30 +50,22 @@ class LastCaptions:
     def __init__(self, settings: Settings | None = None) -> None:
         """`settings`: those of the run; None takes those of the first run that the events tell of."""
         self._settings = settings
-        self._last: dict[tuple[int, str | None], Spoken] = {}
-        self._updates: dict[tuple[int, str | None], list[tuple[str, float]]] = {}
+        self._captions = Captions(kept=None)
+        self._updates: dict[Key, list[tuple[str, float]]] = {}
         """Source and end of the updates of unfinished segments."""
-        self._gaps: list[Spoken] = []
+        self._heard: dict[Key, tuple[tuple[float, float], ...]] = {}
+        """`Spoken.heard` of the finals."""
 
     def write(self, record: Record) -> None:
-        match record.event:
-            case RunStarted(settings=settings):
-                self._settings = self._settings or settings  # A resumed run may have its languages in another order.
-            case Caption() as caption:
-                key = caption.segment_id, caption.language
-                if caption.final:
-                    self._last[key] = Spoken(caption, heard_shares(caption, self._updates.pop(key, ())))
-                else:
-                    self._last[key] = Spoken(caption)
-                    self._updates.setdefault(key, []).append((caption.source, caption.end))
-            case NameCorrected() as name:
-                for key, item in self._last.items():
-                    if right := corrected(item.caption, name):
-                        self._last[key] = Spoken(right, item.heard)
-            case Gap() as gap:
-                self._gaps.append(Spoken(gap.caption()))
-            case _:
-                pass
+        if isinstance(record.event, RunStarted):
+            # A resumed run may have its languages in another order.
+            self._settings = self._settings or record.event.settings
+        for caption in self._captions.feed(record.event):
+            key = key_of(caption)
+            if not caption.final:
+                self._updates.setdefault(key, []).append((caption.source, caption.end))
+            elif key not in self._heard:
+                self._heard[key] = heard_shares(caption, self._updates.pop(key, ()))
 
     def close(self) -> None:
         """Do nothing: the screen may still save after the run has ended."""
@@ -81,7 +73,7 @@ class LastCaptions:
     @property
     def is_empty(self) -> bool:
         """Whether no caption has come."""
-        return not self._last
+        return all(caption.segment_id < 0 for caption in self._captions)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -91,12 +83,12 @@ class LastCaptions:
     def spoken(self, language: str | None = None) -> list[Spoken]:
         """Return them in the order of speech; of several languages those in one, None for the first."""
         settings = self._settings or Settings()
-        found = list(self._gaps)
-        for key, item in list(self._last.items()):  # A copy: another thread may add to it.
-            caption = item.caption
-            if settings.shows(caption.track, caption.language, language):
-                updates = self._updates.get(key, ())[:-1]
-                found.append(Spoken(caption, heard_shares(caption, updates)) if updates else item)
+        found = []
+        for caption in self._captions:
+            if caption.segment_id < 0 or settings.shows(caption.track, caption.language, language):
+                key = key_of(caption)
+                heard = self._heard.get(key) or heard_shares(caption, self._updates.get(key, ())[:-1])
+                found.append(Spoken(caption, heard))
         return sorted(found, key=lambda item: (item.caption.start, item.caption.segment_id))
 
     def save(self) -> list[Path]:

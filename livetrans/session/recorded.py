@@ -9,6 +9,7 @@ from pathlib import Path
 
 from livetrans.base.clock import Clock, Pace
 from livetrans.base.errors import SessionError
+from livetrans.captions import corrected_transcript
 from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key, with_field
 from livetrans.events import (
     Caption,
@@ -23,7 +24,7 @@ from livetrans.events import (
     SourceProgress,
     Transcript,
 )
-from livetrans.names.repair import correcting, with_correction
+from livetrans.names.repair import with_correction
 from livetrans.session.codec import event_error, events_file, from_dict, read_lines, read_records
 
 _END = 1.0
@@ -83,7 +84,9 @@ class RecordedTranscripts:
             else:
                 self._recorded.append(item)
         for name in names:
-            self._recorded = [replace(one, transcript=_with_name(one.transcript, name)) for one in self._recorded]
+            for place, one in enumerate(self._recorded):  # At whatever moment of the run it was corrected.
+                right = corrected_transcript(one.transcript, name) or one.transcript
+                self._recorded[place] = replace(one, transcript=right)
         if not self._recorded:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
         self.duration = max(item.transcript.end for item in self._recorded) or None
@@ -124,13 +127,6 @@ class RecordedTranscripts:
 def _as_final(last: Transcript) -> Transcript:
     """Return the final of a segment that never got one: it ends as it was last recognised."""
     return replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
-
-
-def _with_name(transcript: Transcript, name: NameCorrected) -> Transcript:
-    """Return a transcript with a name that the reader corrected, at whatever moment of the run."""
-    text = transcript.text
-    kept = tuple(one for one in transcript.repairs if text[one.begin : one.end] != name.shown)
-    return correcting(name).repaired(replace(transcript, repairs=kept))
 
 
 def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted | NameCorrected]:

@@ -12,8 +12,9 @@ from typing import Protocol, TextIO
 from livetrans.base.errors import SessionError, UsageError
 from livetrans.base.files import create, replacing
 from livetrans.base.text import isolated, reads_right_to_left, track_label, visible
+from livetrans.captions import Captions, Key, key_of
 from livetrans.config import OutputSettings, Settings
-from livetrans.events import BackPressure, Caption, Gap, Notice, Record
+from livetrans.events import BackPressure, Caption, Gap, NameCorrected, Notice, Record
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder
 from livetrans.session.store import check_name, sessions_folder
@@ -85,6 +86,7 @@ class PlainOutput:
         self._line_segment: int | None = None
         """Segment of the caption on the line."""
         self._isolate_end = ""
+        self._captions = Captions()
         self._unfinished: dict[int, Caption] = {}
         self._level = "normal"
         self._closed = False
@@ -96,12 +98,17 @@ class PlainOutput:
             OutputClosed: the stream's reader has gone.
             SessionError: the stream cannot be written.
         """
+        changed = self._captions.feed(record.event)
         match record.event:
-            case Caption() as caption if self._shows(caption.track, caption.language):
-                self._accept(caption)
-            case Gap() as gap:
+            case Caption():
+                for caption in filter(self._is_shown, changed):
+                    self._accept(caption)
+            case NameCorrected():
+                growing = (caption for caption in changed if caption.segment_id in self._unfinished)
+                self._unfinished |= {caption.segment_id: caption for caption in growing if self._is_shown(caption)}
+            case Gap():
                 self._end_line()
-                self._put(f"{text_of(gap.caption())}\n")
+                self._put(f"{text_of(changed[0])}\n")
             case Notice(level="warning") as notice:
                 self._notice(visible(notice.text))
             case BackPressure(level=level, behind_seconds=behind) if level != self._level:
@@ -115,6 +122,9 @@ class PlainOutput:
             self._closed = True
             for segment in sorted(self._unfinished):
                 self._end_segment(self._unfinished[segment])
+
+    def _is_shown(self, caption: Caption) -> bool:
+        return self._shows(caption.track, caption.language)
 
     def _accept(self, caption: Caption) -> None:
         """Print a caption. While a line grows, later segments wait until they are final."""
@@ -219,29 +229,33 @@ class CaptionFile:
             raise UsageError(
                 f"{path} exists already and is not an empty file; remove it, or name another --caption-file"
             )
-        self._lines: dict[tuple[str | None, str | None], str] = {}
+        self._captions = Captions()
+        self._newest: dict[tuple[str | None, str | None], Key] = {}
         """By track and language, in the order of their first captions."""
         self._replace()
 
     def write(self, record: Record) -> None:
-        """Replace the file if the record is a caption.
+        """Replace the file if the record is a caption, or corrects one.
 
         Raises:
             SessionError: it cannot be written.
         """
+        changed = self._captions.feed(record.event)
         if isinstance(record.event, Caption):
-            self._lines[record.event.track, record.event.language] = text_of(record.event)
+            self._newest |= {(caption.track, caption.language): key_of(caption) for caption in changed}
+        if changed:
             self._replace()
 
     def close(self) -> None:
-        self._lines.clear()
+        self._newest.clear()
         with contextlib.suppress(SessionError):
             self._replace()
 
     def _replace(self) -> None:
         try:
             with replacing(self._path) as file:
-                file.writelines(f"{line}\n" for line in self._lines.values() if line)
+                shown = [caption for caption in map(self._captions.get, self._newest.values()) if caption]
+                file.writelines(f"{line}\n" for line in map(text_of, shown) if line)
         except OSError as fault:
             reason = fault.strerror or str(fault)
             raise SessionError(f"{self._path} cannot be written ({reason}): name another --caption-file.") from fault

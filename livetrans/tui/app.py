@@ -13,10 +13,10 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Footer, Input
 
 from livetrans.base.text import counted, visible
+from livetrans.captions import is_only_translated
 from livetrans.config import PANELS
 from livetrans.events import Caption, Gap, NameCorrected, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
-from livetrans.names.repair import is_only_translated
 from livetrans.run.pipeline import Pipeline
 from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
@@ -173,8 +173,7 @@ class LivetransApp(App[str]):
                 await self._extend(self._boards.feed(event))
                 self._show_language(event)
             case NameCorrected() as name:
-                self._boards.correct(name)
-                self._history.correct(name)
+                self._history.correct(self._boards.correct(name))
                 self._show_current()
             case Notice() as notice:
                 self._show_notice(notice)

@@ -7,6 +7,7 @@ are not posted, because their figures reach the panel through the snapshot.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
@@ -15,15 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.message import Message
 
 from livetrans.base.text import join_text
+from livetrans.captions import Captions, Key, key_of
 from livetrans.config import Settings
 from livetrans.events import Caption, Event, Gap, NameCorrected, Notice, Record, RunEnded, RunStarted, Transcript
-from livetrans.names.repair import corrected
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
-REMEMBERED_FINALS = 1000
-"""Number of finished segments whose ids are kept to recognise a repeated final, and of captions in the history."""
+HISTORY_CAPTIONS = 500
+"""Most captions in the history: memory must not grow with the hours, and the session has them all."""
 
 
 class Source(NamedTuple):
@@ -37,67 +38,61 @@ class Source(NamedTuple):
 
 
 class Board:
-    """Follows the captions of one language and the transcripts; returns the captions that become history, each once.
+    """Lays out the captions of one language: which are current, and which are history.
 
     Several captions are current if a sentence began before the previous one was final. A final that is the only current
     caption stays until another segment has text, so that the last line is shown through a pause.
     """
 
-    def __init__(self) -> None:
-        self._current: dict[int, Caption] = {}
+    def __init__(self, newest: Captions) -> None:
+        self._newest = newest
+        self._current: dict[int, Key] = {}
         self.has_shown_text = False
         """Whether there ever was a caption, cleared or not."""
-        self.history: deque[Caption] = deque(maxlen=REMEMBERED_FINALS)
-        """The captions that became history."""
+        self._history: deque[Key] = deque(maxlen=HISTORY_CAPTIONS)
         self._transcripts: dict[int, Transcript] = {}
         """The newest of each segment without a final caption."""
-        self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
-    def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event. Return the captions that became history, including the mark of a gap."""
-        finished: list[Caption] = []
-        match event:
-            case Gap():
-                finished = [*self._take_finals(), event.caption()]
-            case _ if event.segment_id in self._finished:
-                pass
-            case Transcript():
-                self._transcripts[event.segment_id] = event
-                finished = self._take_finals() if event.text.strip() else []
-            case Caption():
-                finished = self._feed_caption(event)
-        self.history.extend(finished)
+    def feed(self, event: Caption | Transcript) -> list[Caption]:
+        """Take a transcript, or a caption in its newest form; return the captions that became history, each once."""
+        if isinstance(event, Transcript):
+            self._transcripts[event.segment_id] = event
+            finished = self._take_finals() if event.text.strip() else []
+        elif event.segment_id < 0:
+            finished = [*self._take_finals(), event]
+        else:
+            finished = self._place(event)
+        self._history.extend(map(key_of, finished))
         return finished
 
     @property
     def captions(self) -> list[Caption]:
         """The current captions, in the order of their segments."""
-        return [self._current[segment] for segment in sorted(self._current)]
+        return self._found(self._current[segment] for segment in sorted(self._current))
 
-    def _feed_caption(self, caption: Caption) -> list[Caption]:
+    @property
+    def history(self) -> list[Caption]:
+        """The captions that became history."""
+        return self._found(self._history)
+
+    def _found(self, keys: Iterable[Key]) -> list[Caption]:
+        return [caption for caption in map(self._newest.get, keys) if caption]
+
+    def _place(self, caption: Caption) -> list[Caption]:
         if caption.final:
-            self._finished.append(caption.segment_id)
             self._transcripts.pop(caption.segment_id, None)
         if not caption.text.strip():
             # Nothing to show: a line of another segment stays.
             self._current.pop(caption.segment_id, None)
             return []
         self.has_shown_text = True
-        self._current[caption.segment_id] = caption
-        return self._take_finals(keep_last=all(one.final for one in self._current.values()))
-
-    def correct(self, name: NameCorrected) -> None:
-        """Correct a name in the finished captions."""
-        for place, caption in enumerate(self.history):
-            self.history[place] = corrected(caption, name) or caption
-        for segment, caption in self._current.items():
-            if caption.final:
-                self._current[segment] = corrected(caption, name) or caption
+        self._current[caption.segment_id] = key_of(caption)
+        return self._take_finals(keep_last=all(one.final for one in self.captions))
 
     def end_before(self, start: float) -> list[Caption]:
         """Move current finals that began before `start` to the history, and return them."""
         finals = self._take_finals(before=start)
-        self.history.extend(finals)
+        self._history.extend(map(key_of, finals))
         return finals
 
     def source(self) -> Source:
@@ -105,7 +100,8 @@ class Board:
         committed = whole = ""
         repaired: list[tuple[int, int]] = []
         for segment in sorted({*self._current, *self._transcripts}):
-            caption, transcript = self._current.get(segment), self._transcripts.get(segment)
+            transcript = self._transcripts.get(segment)
+            caption = self._newest.get(self._current[segment]) if segment in self._current else None
             if caption is not None and caption.untranslated:
                 continue  # The caption is the source.
             newest = transcript or (caption.transcript if caption else None)
@@ -124,7 +120,7 @@ class Board:
 
     def clear(self) -> None:
         """Remove the history and current finals. Unfinished captions stay."""
-        self.history.clear()
+        self._history.clear()
         self._take_finals()
 
     def _take_finals(self, keep_last: bool = False, before: float = inf) -> list[Caption]:
@@ -143,9 +139,10 @@ class Boards:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._of = {} if settings.between else {language: Board() for language in settings.targets}
-        self._microphone = [Board()] if settings.meeting else []
-        self._speakers = {name: Board() for name in settings.speakers} if settings.between else {}
+        self._newest = newest = Captions()
+        self._of = {} if settings.between else {language: Board(newest) for language in settings.targets}
+        self._microphone = [Board(newest)] if settings.meeting else []
+        self._speakers = {name: Board(newest) for name in settings.speakers} if settings.between else {}
         self._language = settings.target_language
 
     @property
@@ -169,14 +166,20 @@ class Boards:
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
         """Pass an event to the boards of its languages. Return what became history on the shown ones."""
+        if isinstance(event, Transcript):
+            return [] if self._newest.has_final(event.segment_id) else self._place(event)
+        return [final for caption in self._newest.feed(event) for final in self._place(caption)]
+
+    def _place(self, event: Caption | Transcript) -> list[Caption]:
         finished: list[Caption] = []
         if self._speakers:
-            finished = self._feed_speakers(event)
+            finished = self._place_by_speaker(event)
         elif self._settings.is_microphone(event.track):
             finished = self._microphone[0].feed(event)
         else:
             for language, board in self._of.items():
-                if len(self._of) == 1 or not isinstance(event, Caption) or event.language == language:
+                of_board = isinstance(event, Transcript) or event.segment_id < 0 or event.language == language
+                if len(self._of) == 1 or of_board:
                     new = board.feed(event)
                     finished = new if language == self._language else finished
         if finished and len(self.shown) > 1:
@@ -184,24 +187,23 @@ class Boards:
             finished = [final for board in self.shown for final in board.end_before(finished[-1].start)] + finished
         return finished
 
-    def _feed_speakers(self, event: Caption | Transcript | Gap) -> list[Caption]:
+    def _place_by_speaker(self, event: Caption | Transcript) -> list[Caption]:
         """Pass an event to the board of who spoke; to both, as long as nobody knows who does."""
-        if isinstance(event, Caption) and not self._settings.shows(event.track, event.language):
+        is_gap = isinstance(event, Caption) and event.segment_id < 0
+        if isinstance(event, Caption) and not is_gap and not self._settings.shows(event.track, event.language):
             return []
         if isinstance(event, Transcript) and not event.language:
             return [final for board in self.shown for final in board.feed(event)]
         # A third language, and the mark of a gap, stand above.
         place = self._speakers.get(event.track or "", self.shown[0])
-        if not isinstance(event, Gap):
-            for board in self.shown:
-                if board is not place:
-                    board.forget(event.segment_id)
+        for board in self.shown:
+            if board is not place and not is_gap:
+                board.forget(event.segment_id)
         return place.feed(event)
 
-    def correct(self, name: NameCorrected) -> None:
-        """Correct a name in the finished captions of all boards."""
-        for board in (*self._of.values(), *self._microphone, *self._speakers.values()):
-            board.correct(name)
+    def correct(self, name: NameCorrected) -> list[Caption]:
+        """Correct a name; return the captions that have changed."""
+        return self._newest.feed(name)
 
     def clear(self) -> None:
         for board in (*self._of.values(), *self._microphone, *self._speakers.values()):

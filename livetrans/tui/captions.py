@@ -26,13 +26,10 @@ from livetrans.base.text import (
     track_label,
     visible,
 )
-from livetrans.events import DRAFT_MODEL, Caption, NameCorrected, Span
-from livetrans.names.repair import corrected
-from livetrans.tui.board import Board, Source
+from livetrans.captions import key_of
+from livetrans.events import DRAFT_MODEL, Caption, Span
+from livetrans.tui.board import HISTORY_CAPTIONS, Board, Source
 from livetrans.tui.wrapped import WrappedText, in_lines
-
-HISTORY_CAPTIONS = 500
-"""Most captions in the history: memory must not grow with the hours, and the session has them all."""
 
 SENTENCE_CELLS = 280
 """Cells of a long sentence's translation: 40 words, the most that a segment has."""
@@ -212,10 +209,12 @@ class History(VerticalScroll):
         self.clear()
         await self.extend(captions[-HISTORY_CAPTIONS:])
 
-    def correct(self, name: NameCorrected) -> None:
+    def correct(self, captions: Iterable[Caption]) -> None:
+        """Show the new forms of captions that have changed."""
+        right = {key_of(caption): caption for caption in captions}
         for line in self._lines:
-            if right := corrected(line.caption, name):
-                line.caption = right
+            if caption := right.get(key_of(line.caption)):
+                line.caption = caption
                 line.change()
 
     def find(self, text: str, before: FinishedCaption | None = None) -> FinishedCaption | None:

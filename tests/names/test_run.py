@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.base.clock import ManualClock, SystemClock
+from livetrans.captions import corrected_caption
 from livetrans.config import MaskSettings, PromptSettings, Settings, Term
 from livetrans.events import (
     Caption,
@@ -24,7 +25,7 @@ from livetrans.events import (
 from livetrans.metrics.captions import ScreenErasure
 from livetrans.metrics.monitor import Monitor
 from livetrans.names.file import read_terms
-from livetrans.names.repair import Repairer, corrected, with_correction
+from livetrans.names.repair import Repairer, with_correction
 from livetrans.serve.lines import SharedLines, StreamQuery
 from livetrans.session.export import export, read_captions
 from livetrans.session.recorded import RecordedTranscripts, read_unfinished
@@ -140,12 +141,14 @@ def test_a_correction_reaches_page_exports_and_figures_and_is_no_erasure(tmp_pat
         monitor.write(Record(0.0, event))
     news = shared.since(shared.position_of(StreamQuery()), StreamQuery(), 10_000)[0].decode()
     assert "Vanilla" not in news and '"repaired": ["Vineela"]' in news
-    monitor.write(Record(0.0, final(1, "Yes, Vineela.", "Ja, Vineela.")))
-    assert (monitor.snapshot().corrections, monitor.snapshot().ne_screen) == (1, pytest.approx(1 / 8))
+    third = final(2, "Yes, Vineela.", "Ja, Vineela.")
+    monitor.write(Record(0.0, replace(third, transcript=replace(third.transcript, final=False), text="Ja.")))
+    monitor.write(Record(0.0, third))
+    assert (monitor.snapshot().corrections, monitor.snapshot().ne_screen) == (1, pytest.approx(1 / 10))
     screen = ScreenErasure()
     growing = replace(first, transcript=replace(first.transcript, final=False))
     screen.add(growing)
-    screen.correct(lambda text: text.replace("Vanilla", "Vineela"))
+    screen.correct(replace(growing, text="Danke, Vineela."))
     screen.add(replace(growing, text="Danke, Vineela."))
     assert (screen.erased_units, screen.corrections) == (0, 1)
 
@@ -155,17 +158,17 @@ def test_a_false_repair_is_undone_only_where_it_was_made() -> None:
     name = NameCorrected("Robin", "Ruben", "Robin")
     assert with_correction(terms, name) == (Term("Ruben"), Term("Robin", "Robin"))
     repaired = Repairer(terms).repaired(final(0, "Robin and Ruben met Robin.", "").transcript)
-    right = corrected(Caption(repaired, "Ruben und Ruben"), name)
+    right = corrected_caption(Caption(repaired, "Ruben und Ruben"), name)
     assert right is not None and right.source == "Robin and Ruben met Robin."
     assert [right.source[one.begin : one.end] for one in right.repairs] == ["Robin", "Robin"]
-    assert corrected(final(1, "Ruben came.", "Ruben kam."), name) is None
+    assert corrected_caption(final(1, "Ruben came.", "Ruben kam."), name) is None
 
 
 @pytest.mark.parametrize("name", [NameCorrected("Robin", "Ruben", "Robina"), NameCorrected("noon", "noon", "Noone")])
 def test_a_correction_of_a_growing_caption_commits_no_word(name: NameCorrected) -> None:
     heard = Transcript(0, 1, "Robin said noon", "and Robin and noon came", False, 0.0, 1.0)
     growing = Repairer((Term("Ruben", "", (("robin", ""),)),)).repaired(heard)
-    right = corrected(Caption(growing, ""), name)
+    right = corrected_caption(Caption(growing, ""), name)
     assert right is not None and right.source.count(name.written) == 2
     assert len(right.committed_source.split()) == len(growing.committed.split())
 

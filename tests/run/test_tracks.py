@@ -204,4 +204,4 @@ def test_a_gap_is_of_its_track(monkeypatch: pytest.MonkeyPatch) -> None:
     meeting.notices[1](Gap(2.0, 3.0, "microphone"))
     meeting.run()
     (gap,) = meeting.collected.of(Gap)
-    assert gap.track == gap.caption().track == "me"
+    assert gap.track == gap.mark(-1).track == "me"

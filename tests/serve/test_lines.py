@@ -93,6 +93,7 @@ def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[in
     reached = shared.position_of(wanted)
     held: dict[object, dict[str, object]] = {}
     newest: dict[int, tuple[str, bool]] = {}
+    finished: set[int] = set()
 
     def read(times: int) -> None:
         nonlocal reached
@@ -104,8 +105,9 @@ def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[in
 
     for segment, text, final, reads in changes:
         shared.write(caption(segment, text, final=final))
-        if (text or segment in newest) and not newest.get(segment, ("", False))[1]:
+        if (text or segment in newest) and segment not in finished:
             newest[segment] = text, final
+        finished |= {segment} if final else set()
         read(reads)
     read(len(changes) + 1)
     assert {line["segment_id"]: (line["text"], line["final"]) for line in held.values()} == newest

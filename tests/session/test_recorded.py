@@ -61,11 +61,11 @@ def test_a_name_that_was_corrected_is_right_from_the_beginning(tmp_path: Path) -
     """One that was heard so, and one that was repaired to another term."""
     heard = Transcript(0, 0, "Grate river flows", "by Ann", False, 0.0, 1.0)
     final = Transcript(0, 1, "Grate river flows by Ann.", "", True, 0.0, 1.2, repairs=(Repair(21, 24, "an"),))
-    names = (NameCorrected("grate", "Grate", "Great"), NameCorrected("an", "Ann", "Anne"))
+    names = (NameCorrected("Grate", "Grate", "Great"), NameCorrected("an", "Ann", "Anne"))
     path = write(tmp_path / "s.jsonl", heard, final, *names, instants=(1.0, 1.1, 1.2, 1.3))
     transcripts = list(RecordedTranscripts(path, ManualClock(), real_time=False))
     assert [one.text for one in transcripts] == ["Great river flows by Ann", "Great river flows by Anne."]
-    assert [[one.heard for one in each.repairs] for each in transcripts] == [["Grate"], ["Grate", "Ann"]]
+    assert [[one.heard for one in each.repairs] for each in transcripts] == [["Grate"], ["Grate", "an"]]
 
 
 def test_a_recording_faster_than_speech_is_paced_by_its_source_time(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_the_caption_file_holds_the_newest_caption_of_each_language_and_nothing_
     sink = CaptionFile(path)
     assert path.read_text() == ""
     for event, held in (
-        (replace(caption(0, "Guten"), language="de"), "Guten\n"),
+        (replace(caption(0, "Guten", final=False), language="de"), "Guten\n"),
         (replace(caption(0, "Bonjour"), language="fr"), "Guten\nBonjour\n"),
         (replace(caption(0, "Guten\x1b[2J\nTag."), language="de"), "Guten Tag.\nBonjour\n"),
         (replace(caption(1, ""), language="de"), "Bonjour\n"),
@@ -204,7 +204,7 @@ def test_a_program_never_reads_half_a_caption(tmp_path: Path) -> None:
     """Whatever is open of the file is a whole caption, also while it is replaced."""
     path = tmp_path / "now.txt"
     sink = CaptionFile(path)
-    sink.write(Record(0.0, caption(0, "one")))
+    sink.write(Record(0.0, caption(0, "one", final=False)))
     with path.open() as held:
         sink.write(Record(0.0, caption(0, "two, which is longer")))
         assert held.read() == "one\n"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from textual.message import Message
 
+from livetrans.config import Settings
 from livetrans.events import Coalesced, Event, Notice, Record, SourceProgress
-from livetrans.tui.board import Board, Posted, ScreenSink
+from livetrans.tui.board import Boards, Posted, ScreenSink
 from tests.tui.scripted import caption, ended, started, transcript
 
 
 def test_a_final_stays_until_the_next_segment_speaks_and_leaves_once() -> None:
-    board = Board()
+    board = Boards(Settings())
     final = caption(0, "Das Wasser.", final=True)
     assert board.feed(final) == []
     assert board.feed(final) == []
@@ -23,17 +24,17 @@ def test_a_final_stays_until_the_next_segment_speaks_and_leaves_once() -> None:
 
 
 def test_the_next_hypothesis_sends_a_final_to_the_history() -> None:
-    board = Board()
+    board = Boards(Settings())
     final = caption(0, "Das Wasser.", final=True, source="The water.")
     board.feed(final)
     assert board.feed(transcript(1, "", "")) == []
     assert board.feed(transcript(1, "", "Yes")) == [final]
     assert board.captions == []
-    assert board.source()[:2] == ("", "Yes")
+    assert board.shown[0].source()[:2] == ("", "Yes")
 
 
 def test_sentences_that_grow_at_once_are_shown_in_order_until_the_first_is_final() -> None:
-    board = Board()
+    board = Boards(Settings())
     board.feed(caption(0, "Das Wasser."))
     assert board.feed(caption(1, "Ja")) == []
     assert [one.text for one in board.captions] == ["Das Wasser.", "Ja"]
@@ -44,7 +45,7 @@ def test_sentences_that_grow_at_once_are_shown_in_order_until_the_first_is_final
 
 
 def test_empty_finals_leave_nothing() -> None:
-    board = Board()
+    board = Boards(Settings())
     board.feed(caption(0, "Das"))
     assert board.feed(caption(0, "", final=True)) == []
     assert board.captions == []
@@ -53,21 +54,21 @@ def test_empty_finals_leave_nothing() -> None:
 
 
 def test_the_source_is_that_of_all_that_is_not_history() -> None:
-    board = Board()
+    board = Boards(Settings())
     board.feed(transcript(0, "The", "water"))
     board.feed(caption(0, "Das", source="The water", committed="The"))
     board.feed(transcript(0, "The water", "came.", revision=1))
-    assert board.source()[:2] == ("The water", " came.")
+    assert board.shown[0].source()[:2] == ("The water", " came.")
     board.feed(transcript(1, "", "Yes"))
-    assert board.source()[:2] == ("The water", " came. Yes")
+    assert board.shown[0].source()[:2] == ("The water", " came. Yes")
     board.feed(caption(0, "Das Wasser kam.", final=True, source="The water came."))
-    assert board.source()[:2] == ("The water came.", " Yes")
+    assert board.shown[0].source()[:2] == ("The water came.", " Yes")
     board.feed(caption(1, "Ja"))
-    assert board.source()[:2] == ("", "Yes")
+    assert board.shown[0].source()[:2] == ("", "Yes")
 
 
 def test_clearing_keeps_what_is_being_spoken() -> None:
-    board = Board()
+    board = Boards(Settings())
     board.feed(caption(0, "Das"))
     board.clear()
     assert board.captions
