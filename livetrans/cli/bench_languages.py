@@ -17,7 +17,7 @@ from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.models.catalogue import RECOGNISER, RunLanguages
 from livetrans.models.chosen import engines_of, find_model, spoken_code
 from livetrans.run.opening import open_recogniser
-from livetrans.speech.between import SpokenPair
+from livetrans.speech.between import Conversation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,13 +61,13 @@ def command(folder: Path, asr: str | None, engine: str) -> None:
 
 def languages_heard(recogniser: Recogniser, samples: NDArray[np.float32], pair: tuple[str, str]) -> list[str]:
     """Return the likelier language of the pair after each of `SECONDS` that the speech is long."""
-    policy, found = SpokenPair(pair), []
-    listening = recogniser.between(policy)
+    conversation, found = Conversation(pair), []
+    conversation.begin(0.0, 0.0)
     for seconds in SECONDS:
         if len(samples) >= seconds * SAMPLE_RATE:
-            policy.heard = float(seconds)
-            listening.recognise(samples[: seconds * SAMPLE_RATE])
-            found.append(policy.decided or policy.likelier)
+            heard = recogniser.recognise(samples[: seconds * SAMPLE_RATE], language=conversation.likelier)
+            conversation.hear(heard.languages, float(seconds))
+            found.append(conversation.decided or conversation.likelier)
     return found
 
 

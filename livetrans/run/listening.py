@@ -17,7 +17,7 @@ from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
 if TYPE_CHECKING:
     from livetrans.audio.source import Extent
-    from livetrans.speech.between import SpokenPair
+    from livetrans.speech.between import Conversation
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import Recogniser
     from livetrans.speech.transcriber import Transcriber
@@ -125,7 +125,7 @@ class Stages:
     """Code, written into transcripts that have none."""
     speakers: Mapping[str, str] = field(default_factory=dict)
     """Of a conversation: who speaks, by language; it names the tracks of transcripts."""
-    pair: SpokenPair | None = None
+    conversation: Conversation | None = None
 
 
 class TrackStages:

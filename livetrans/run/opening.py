@@ -153,9 +153,9 @@ def _listening(
             source.close()
         state.close()
 
-    shared, pair = opened[0].recogniser, opened[0].pair
+    shared, conversation = opened[0].recogniser, opened[0].conversation
     expected = shared.expect_language, origin, shared.expect_words
-    force = pair.force if pair else lambda: None
+    force = conversation.force if conversation else lambda: None
     return Listening(transcripts, pause, close, state, *expected, partial(repair_names_in, opened), force)
 
 
@@ -191,7 +191,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
         ModelError: the recogniser cannot be used.
         UsageError: it does not know a language.
     """
-    from livetrans.speech.between import SpokenPair
+    from livetrans.speech.between import Conversation
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import LONGEST_STEP, Transcriber
 
@@ -208,9 +208,10 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
 
     if settings.between:
         first, second = (spoken_code(code) or AUTO for code in settings.between.languages)
-        pair, speakers = SpokenPair((first, second)), settings.between.speakers
-        transcriber = Transcriber(shared.between(pair), transcribing, clock, ids, reload, pair)
-        return [Stages(VoiceActivityGate(settings.gate), transcriber, shared, speakers=speakers, pair=pair)]
+        conversation, speakers = Conversation((first, second)), settings.between.speakers
+        transcriber = Transcriber(shared, transcribing, clock, ids, reload, conversation)
+        gate = VoiceActivityGate(settings.gate)
+        return [Stages(gate, transcriber, shared, speakers=speakers, conversation=conversation)]
     if settings.meeting is None:
         return [stages(shared)]
     mine, theirs = settings.meeting.names

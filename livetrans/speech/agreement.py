@@ -49,10 +49,10 @@ class LocalAgreement:
         """Committed words whose sound is in the buffer, and the uncommitted ones after them."""
         return [*self.committed[self._forgotten :], *self.tail]
 
-    def update(self, words: Sequence[Word], buffer_start: float = 0.0) -> tuple[Word, ...]:
-        """Take the hypothesis of the sound from `buffer_start` on; return the words that it commits."""
+    def update(self, words: Sequence[Word], buffer_start: float = 0.0, *, commits: bool = True) -> tuple[Word, ...]:
+        """Take the hypothesis of the sound from `buffer_start` on; return the words that it commits, if it may."""
         new = self._uncommitted(words, buffer_start)
-        agreed = _agreed_length(_forms(self.tail), _forms(new))
+        agreed = _agreed_length(_forms(self.tail), _forms(new)) if commits else 0
         self.tail = new
         return self.commit(agreed)
 

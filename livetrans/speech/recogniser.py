@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,8 +12,6 @@ from livetrans.events import Word
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from livetrans.speech.between import SpokenPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,10 @@ class Hypothesis:
     """Code of the spoken language, where it is detected or the user can change it; None without words."""
     likelihood: Callable[[str], float] | None = field(default=None, compare=False, repr=False)
     """Returns the log-probability of another text for the same sound; None if the engine does not tell."""
+    log_probability: float = -math.inf
+    """Mean of a token's, in nats: of the same sound in two languages, the likelier text has the higher one."""
+    languages: Mapping[str, float] = field(default_factory=dict)
+    """Probabilities of the spoken language, by code; empty unless the pass was given its language."""
 
 
 class Recogniser(Protocol):
@@ -62,15 +65,14 @@ class Recogniser(Protocol):
             ModelError: the model cannot be loaded any more.
         """
 
-    def between(self, pair: SpokenPair) -> Recogniser:
-        """Return the same loaded model for a conversation: each pass tells the pair the probabilities of languages.
-
-        Raises:
-            UsageError: the model does not know a language of the pair.
-        """
-
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+    def recognise(
+        self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False, language: str | None = None
+    ) -> Hypothesis:
         """Recognise the whole buffer.
 
-        `samples`: mono 16 kHz in -1..1, shape (n,); `prompt`: text spoken before it; `final`: a segment's last pass.
+        `samples`: mono 16 kHz in -1..1, shape (n,); `prompt`: text spoken before it; `final`: a segment's last pass;
+        `language`: code of the language to recognise it in, instead of the recogniser's own.
+
+        Raises:
+            UsageError: the model does not know that language.
         """

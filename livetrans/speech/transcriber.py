@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count, pairwise
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,8 @@ from livetrans.base.text import one_line
 from livetrans.config import TranscriberSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.between import LATEST, WAITING_STEP, SpokenPair
+from livetrans.speech.between import WAITING_STEP, Conversation
 from livetrans.speech.recogniser import Hypothesis, Recogniser
-from livetrans.speech.whisper_model import AGREEING_PASSES
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
 """Seconds of sound without a new word after which recognition has stopped, unless the gate's pause is longer."""
-
-TURN_GAP = 0.25
-"""Seconds between two words after which somebody else may speak, although no pause ends the stretch."""
 
 SHORTEST_STEP, LONGEST_STEP = 0.4, 0.8
 """Seconds of new sound in a pass where the step follows the machine."""
@@ -52,9 +49,9 @@ class Transcriber:
         clock: Clock,
         ids: Iterator[int] | None = None,
         reload: Callable[[Exception], None] | None = None,
-        pair: SpokenPair | None = None,
+        conversation: Conversation | None = None,
     ) -> None:
-        """`ids` gives the ids of segments; None counts from 0. `pair`: of a conversation, which the recogniser has too.
+        """`ids` gives the ids of segments; None counts from 0. `conversation`: decides the language of each pass.
 
         `reload` loads a recogniser that failed again, or raises the failure. The pass is then tried again.
         """
@@ -62,15 +59,7 @@ class Transcriber:
         self._reload = reload
         self._settings = settings
         self._clock = clock
-        self._pair = pair
-        self._stretch_start: int | None = None
-        """First sample of the running stretch of a conversation."""
-        self._steady_end = 0.0
-        """Source time of the end of the sound in which its language was sure."""
-        self._sure_ends: list[float] = []
-        """Those of the newest passes in a row that speak for its language."""
-        self._waits = False
-        """Whether words wait, because somebody else may speak."""
+        self._conversation = conversation
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
         self._segments = OpenSegments(ids or count(), settings)
@@ -138,35 +127,36 @@ class Transcriber:
         self._agreement = LocalAgreement()
         self._new_samples = 0
         self._last_pass_seconds = 0.0
-        if self._pair and self._stretch_start is not None:
-            self._pair.end()
-            self._segments.language = self._stretch_start = None
+        if self._conversation:
+            self._conversation.end()
+            self._segments.language = None
         return transcripts
 
     def _begin(self, start_sample: int) -> None:
-        if self._pair and self._stretch_start is None:
-            self._stretch_start = start_sample
-            self._pair.begin((start_sample - self._buffer.end_sample) / SAMPLE_RATE)
         # Right after a cut the buffer is empty too, and then no silence lies between.
-        if start_sample - self._buffer.end_sample > LONG_SILENCE * SAMPLE_RATE:
+        silence = (start_sample - self._buffer.end_sample) / SAMPLE_RATE
+        if self._conversation:
+            self._conversation.begin(start_sample / SAMPLE_RATE, silence)
+        if silence > LONG_SILENCE:
             self._prompt.clear()
         self._buffer.restart(start_sample)
 
     def _step_samples(self) -> int:
         """Return the samples of new sound that trigger a pass: a step, or as long as the last pass took if longer."""
-        step = min(self.step, WAITING_STEP) if self._waits else self.step
+        conversation = self._conversation
+        step = min(self.step, WAITING_STEP) if conversation and conversation.waits else self.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
         samples = max(round(step * self.step_factor * SAMPLE_RATE), 1)
-        if self._pair and self._pair.decided is None and self._stretch_start is not None:
-            missing = round(LATEST * SAMPLE_RATE) - (self._buffer.end_sample - self._stretch_start)
+        if conversation and conversation.latest is not None:
+            missing = round(conversation.latest * SAMPLE_RATE) - self._buffer.end_sample
             samples = min(samples, self._new_samples + missing) if missing >= 0 else samples
         return samples
 
     @property
     def _keeps_up(self) -> bool:
         """Whether there is time for a pass besides those at every step: more speech may follow the silence."""
-        is_live = self._settings.adaptive and not self._pair  # whose final is decided with its own odds
+        is_live = self._settings.adaptive and not self._conversation  # whose final is decided with its own odds
         return is_live and self.step_factor == 1 and self._last_pass_seconds < self.step
 
     def _wanted_samples(self, waiting: int) -> int:
@@ -186,8 +176,6 @@ class Transcriber:
         if final and self._at_silence and self._at_silence[0] == extent:
             return self._take(*self._at_silence[1:], final=True)
         began = self.pass_began = self._clock.now()
-        if self._pair and self._stretch_start is not None:
-            self._pair.heard = (self._buffer.end_sample - self._stretch_start) / SAMPLE_RATE
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
         try:
             hypothesis = self._recognise(samples, final or may_end)
@@ -199,10 +187,8 @@ class Transcriber:
         mean = self._last_pass_seconds if self._mean_pass_seconds is None else self._mean_pass_seconds
         self._mean_pass_seconds = mean + SMOOTHING * (self._last_pass_seconds - mean)
         before = self._segments.language
-        now = (self._pair.decided if self._pair else hypothesis.language) or before
-        if self._pair and now not in (None, self._pair.prompt_language):
-            self._prompt.clear()
-            self._pair.prompt_language = now
+        now = hypothesis.language or before
+        self._prompt.go_on_in(now)
         if before not in (None, now):
             ended = self._end_committed()
             self._segments.language = now
@@ -219,12 +205,12 @@ class Transcriber:
         """Return the updates that follow from the words of the whole buffer."""
         self._new_samples = 0
         words = self._source_words(hypothesis)
-        if self._pair:
-            steady = math.inf if final or self._buffer.full else self._steady(words)
-            words = tuple(word for word in words if word.start + word.end <= 2 * steady)
-            self._waits = steady < math.inf
+        if self._conversation:
+            words = self._conversation.settled(words, self._buffer.end, last=final or self._buffer.full)
         anew = self._agreement.is_new
-        newly = self._agreement.update(words, self._buffer.start)
+        # The names of committed words are repaired by the rules of their language.
+        is_undecided = self._conversation is not None and self._conversation.decided is None
+        newly = self._agreement.update(words, self._buffer.start, commits=not is_undecided)
         heard = self._agreement.heard
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
@@ -243,27 +229,20 @@ class Transcriber:
         self._segments.take(newly, self._agreement.tail, stats)
         return self._segments.update(final=final, may_end=may_end)
 
-    def _steady(self, words: Sequence[Word]) -> float:
-        """Return the time from which words of a conversation wait, because somebody else may speak: seconds.
-
-        They wait after a gap until passes that agree speak for the language since then, `LATEST` at most; and where the
-        newest pass speaks against it, until one does not.
-        """
-        assert self._pair
-        gaps = [one.end for one, other in pairwise(words) if other.start - one.end >= TURN_GAP]
-        self._sure_ends = [*self._sure_ends[1 - AGREEING_PASSES :], self._buffer.end] if self._pair.is_sure else []
-        if self._pair.wavers:
-            return max((end for end in gaps if 0 <= self._steady_end - end <= LATEST), default=self._steady_end)
-        self._steady_end = self._buffer.end
-        sure_since = self._sure_ends[0] if len(self._sure_ends) == AGREEING_PASSES else 0.0
-        return next((end for end in gaps if end > max(sure_since, self._buffer.end - LATEST)), math.inf)
-
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
+        """Return what the recogniser hears, in a conversation in the language that is spoken."""
+        if self._conversation is None:
+            return self._recognise_in(None, samples, final)
+        attempt = partial(self._recognise_in, samples=samples, final=final)
+        return self._conversation.recognise(attempt, self._buffer.end, final=final)
+
+    def _recognise_in(self, language: str | None, samples: NDArray[np.float32], final: bool) -> Hypothesis:
         """Return what the recogniser hears, by a second try if it fails and can be loaded again."""
 
         def attempt() -> Hypothesis:
-            prompt = self.respell(self._prompt.text, self._segments.language)
-            hypothesis = self._recogniser.recognise(samples, prompt=prompt, final=final)
+            prompt = self._prompt.text if language in (None, self._prompt.language) else ""
+            prompt = self.respell(prompt, self._segments.language)
+            hypothesis = self._recogniser.recognise(samples, prompt=prompt, final=final, language=language)
             times = [*hypothesis.segment_ends, *(time for word in hypothesis.words for time in (word.start, word.end))]
             if not all(map(math.isfinite, times)):
                 raise ModelError("the recogniser gave words without times; choose another model with --asr")
@@ -284,7 +263,6 @@ class Transcriber:
         end = self._agreement.committed_end
         transcripts = self._segments.finish_committed()
         self._agreement = LocalAgreement()
-        self._prompt.clear()
         if end is not None:
             self._buffer.drop_before(round(end * SAMPLE_RATE))
         return transcripts
@@ -400,6 +378,15 @@ class PromptText:
         self._maximum = maximum_characters
         self._words: tuple[Word, ...] = ()
         self.text = ""
+        self.language: str | None = None
+        """Code of the text's language; None as long as it is unknown."""
+
+    def go_on_in(self, language: str | None) -> None:
+        """Take the language of the words to come; a text in another one is no prompt for them."""
+        if language is not None:
+            if self.language not in (None, language):
+                self.clear()
+            self.language = language
 
     def extend(self, words: Iterable[Word]) -> None:
         if self._maximum <= 0:

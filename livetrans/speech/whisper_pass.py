@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from livetrans.speech.between import SpokenPair
-
 SMALL_MODEL_BYTES = 50_000_000
 FRAME = 0.01
 """Seconds of a frame of features."""
@@ -77,7 +75,6 @@ class WhisperPasses(ABC):
             self._check_known(language)
         self._multilingual = len(languages) > 1
         self._reports = settings.language is None or bool(settings.other_languages)
-        self._pair: SpokenPair | None = None
         self._spoken = SpokenLanguage(settings.language if self._multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
         self._window = settings.window or ("full" if self.traits.rest is None else "always")
@@ -87,20 +84,13 @@ class WhisperPasses(ABC):
     @property
     def language(self) -> str | None:
         """Code of the language that is spoken; None before it is detected."""
-        return self._pair.decided if self._pair else self._spoken.code
+        return self._spoken.code
 
     def in_language(self, language: str | None) -> Self:
         self._check_known(language)
         other = copy(self)
         other._reports = language is None
         other._spoken = SpokenLanguage(language if self._multilingual else "en")
-        return other
-
-    def between(self, pair: SpokenPair) -> Self:
-        for language in pair.languages:
-            self._check_known(language)
-        other = copy(self)
-        other._pair, other._reports = pair, True
         return other
 
     def _check_known(self, language: str | None) -> None:
@@ -126,48 +116,50 @@ class WhisperPasses(ABC):
     def expect_words(self, words: tuple[str, ...]) -> None:
         self._hot.replace(words)
 
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+    def recognise(
+        self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False, language: str | None = None
+    ) -> Hypothesis:
         """Recognise the buffer once, without a retry at a higher temperature: the next pass corrects a bad partial.
 
         A hypothesis that reaches the limit of new tokens is a loop, and is dropped.
         """
+        self._check_known(language)
         if len(samples) == 0:
             return Hypothesis(())
         try:
-            return self._pass(samples, prompt, final)
+            return self._pass(samples, prompt, final, language)
         except RuntimeError as error:
             raise ModelError(f"The recogniser failed ({as_clause(error)}); try a smaller model.") from error
 
-    def _pass(self, samples: NDArray[np.float32], prompt: str, final: bool) -> Hypothesis:
+    def _pass(self, samples: NDArray[np.float32], prompt: str, final: bool, given: str | None) -> Hypothesis:
         features = self._features(samples)[:, :-1]
         frames = features.shape[-1]
         length = frames * FRAME
-        encoded = self._encode(features, self._window_frames(frames, final))
-        spoken, pair = self._spoken, self._pair
-        languages: tuple[str, ...] = (spoken.code or "en",)
-        probability = 1.0
-        if pair:
-            languages = pair.hear(self._detected(encoded), final=final)
+        spoken = self._spoken
+        encoded = self._encode(features, self._window_frames(frames, final, given or spoken.code))
+        language, probability = given or spoken.code or "en", 1.0
+        languages: dict[str, float] = {}
+        if given:
+            languages = {code: found for code, found in self._detected(encoded).items() if code in self.languages}
         elif spoken.is_detected:
             detected = self._detected(encoded)
             likeliest = max(detected, key=detected.__getitem__)
             probability = detected[likeliest]
-            languages = (spoken.choose(likeliest, probability),)
-        found_in = {one: self._decode_in(encoded, one, prompt, length) for one in languages if one in self.languages}
-        if not found_in:
-            return Hypothesis(())
-        language = max(found_in, key=lambda one: found_in[one][1])
-        if pair and len(found_in) > 1:
-            pair.settle(language)
-        tokenizer, (tokens, likelihood) = self._tokenizer(language), found_in[language]
+            language = spoken.choose(likeliest, probability)
+        nothing = Hypothesis((), languages=languages)
+        if language not in self.languages:
+            return nothing
+        tokenizer = self._tokenizer(language)
+        previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
+        tokens, log_probability = self._decode(encoded, tokenizer, previous, most_tokens(length))
         segments = split_at_timestamps(tokens, tokenizer.eot, tokenizer.timestamp_begin, length)
         if not segments:
-            return Hypothesis(())
+            return nothing
         self._time_words(segments, tokenizer, encoded, frames)
         # A segment without duration has no sound to come from.
         segments = [segment for segment in segments if segment["end"] > segment["start"]]
         found = [word for segment in segments for word in segment["words"]]
-        if found and not pair:
+        if found and not given:
             spoken.found_words(language, probability)
         words = tuple(
             Word(word["word"].strip(), float(word["start"]), float(word["end"]))
@@ -175,23 +167,17 @@ class WhisperPasses(ABC):
             if word["word"].strip()
         )
         text = " ".join(word.text for word in words)
-        if likelihood <= self.traits.unlikely and self._hot.is_all_of(text):
-            return Hypothesis(())  # In silence, Whisper writes what its prompt expects.
+        if log_probability <= self.traits.unlikely and self._hot.is_all_of(text):
+            return nothing  # In silence, Whisper writes what its prompt expects.
         self._hot.use(f"{prompt} {text}")
         ends = tuple(min(float(segment["end"]), length) for segment in segments)
-        reported = spoken.code if self._reports and words else None
-        return Hypothesis(words, ends, reported, self._likelihood(tokenizer, encoded, frames))
+        reported = given or (spoken.code if self._reports else None)
+        likelihood = self._likelihood(tokenizer, encoded, frames)
+        return Hypothesis(words, ends, reported if words else None, likelihood, log_probability, languages)
 
-    def _decode_in(self, encoded: Any, language: str, prompt: str, length: float) -> tuple[Sequence[int], float]:
-        """Return what `_decode` does in a language, for which a prompt in another one is left out."""
-        tokenizer = self._tokenizer(language)
-        takes_prompt = self.traits.takes_prompt and (not self._pair or self._pair.prompt_language == language)
-        previous = tokenizer.encode(f" {prompt.strip()}") if prompt and takes_prompt else []
-        return self._decode(encoded, tokenizer, previous, most_tokens(length))
-
-    def _window_frames(self, frames: int, final: bool) -> int:
-        """Return how many frames to encode for `frames` of sound; 30 s until the language is detected."""
-        if self._window == "full" or (self._window == "partials" and final) or self.language is None:
+    def _window_frames(self, frames: int, final: bool, language: str | None) -> int:
+        """Return how many frames to encode for `frames` of sound; 30 s until the language is known."""
+        if self._window == "full" or (self._window == "partials" and final) or language is None:
             return FULL_WINDOW
         rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
         wanted = ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP

@@ -14,7 +14,6 @@ from livetrans.base.clock import Clock
 from livetrans.base.errors import ModelError
 from livetrans.events import AudioChunk, Word
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
-from livetrans.speech.between import SpokenPair
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 
 if TYPE_CHECKING:
@@ -118,12 +117,11 @@ class FaultyRecogniser:
     def in_language(self, language: str | None) -> FaultyRecogniser:
         return FaultyRecogniser(self._recogniser.in_language(language), self._schedule)
 
-    def between(self, pair: SpokenPair) -> FaultyRecogniser:
-        return FaultyRecogniser(self._recogniser.between(pair), self._schedule)
-
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+    def recognise(
+        self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False, language: str | None = None
+    ) -> Hypothesis:
         return self._schedule.call(
-            lambda: self._recogniser.recognise(samples, prompt=prompt, final=final),
+            lambda: self._recogniser.recognise(samples, prompt=prompt, final=final, language=language),
             lambda _: Hypothesis((Word("\x1b[2J\x00\u202e", float("nan"), float("inf")),), (float("nan"),)),
         )
 

@@ -13,7 +13,7 @@ from livetrans.events import Event, Record, RunStarted, SourceProgress, Transcri
 from livetrans.metrics.monitor import Monitor
 from livetrans.run.listening import ListeningState, Stages, TrackStages, listen, sound_of
 from livetrans.run.translating import Translating
-from livetrans.speech.between import SpokenPair
+from livetrans.speech.between import Conversation
 from livetrans.speech.transcriber import Transcriber
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser, speak
@@ -80,11 +80,10 @@ def run_of(turns: Sequence[Turn], seed: int = 0, settings: Settings = SETTINGS) 
     """Yield the seconds heard and the events of a run; without `between` in the settings, of one in one direction."""
     words, of = spoken(turns)
     recogniser = heard_odds(turns, words, of, seed)
-    pair = SpokenPair(PAIR) if settings.between else None
-    own = recogniser.between(pair) if pair else recogniser
-    transcriber = Transcriber(own, TranscriberSettings(adaptive=False), ManualClock(), pair=pair)
+    conversation = Conversation(PAIR) if settings.between else None
+    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock(), conversation=conversation)
     speakers = settings.between.speakers if settings.between else {}
-    stages = Stages(SilenceGate(), transcriber, own, speakers=speakers)  # type: ignore[arg-type]
+    stages = Stages(SilenceGate(), transcriber, recogniser, speakers=speakers)  # type: ignore[arg-type]
     found: list[Event] = []
     source = Played(speak(words, words[-1].end + 2.0))
     track = TrackStages(source, stages, found.append)
@@ -103,12 +102,11 @@ def transcripts_of(
     words: Sequence[Word], odds: Callable[[Sequence[int], bool], Mapping[str, float]]
 ) -> list[Transcript]:
     """Return the transcripts of words of which each pass tells these probabilities of languages."""
-    recogniser, pair = ScriptedRecogniser(words), SpokenPair(PAIR)
+    recogniser, conversation = ScriptedRecogniser(words), Conversation(PAIR)
     recogniser.odds = odds
-    own = recogniser.between(pair)
-    transcriber = Transcriber(own, TranscriberSettings(adaptive=False), ManualClock(), pair=pair)
+    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock(), conversation=conversation)
     source = Played(speak(words, words[-1].end + 2.0))
-    track = TrackStages(source, Stages(SilenceGate(), transcriber, own), lambda event: None)  # type: ignore[arg-type]
+    track = TrackStages(source, Stages(SilenceGate(), transcriber, recogniser), lambda event: None)  # type: ignore[arg-type]
     return list(listen(sound_of(source, track), [track], ListeningState(ManualClock())))  # type: ignore[arg-type]
 
 

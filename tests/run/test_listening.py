@@ -65,7 +65,9 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
     class Ending(ScriptedRecogniser):
         """The run is ended in its second pass."""
 
-        def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+        def recognise(
+            self, samples: np.ndarray, *, prompt: str = "", final: bool = False, language: str | None = None
+        ) -> Hypothesis:
             if len(self.passes) == 1:
                 state.close()
             return super().recognise(samples, prompt=prompt, final=final)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -11,13 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.config import Term, with_field
 from livetrans.events import Caption, Event, Record, Transcript
+from livetrans.names.repair import Repairs
 from livetrans.session.recorded import Unfinished
 from livetrans.speech.between import LATEST
 
 from .talk_between import (
     COUGH,
     PAIR,
+    SETTINGS,
+    Turn,
     one_way,
     run_of,
     screen_units,
@@ -74,6 +79,18 @@ def test_turns_that_follow_without_a_pause_have_their_own_directions(turns_a_str
                 assert event.language not in languages_in(event.source)
                 captions += 1
     assert finals >= 40 and captions > 100
+
+
+def test_no_word_is_committed_before_its_language_is_known_and_none_is_repaired_after() -> None:
+    words, _ = spoken([Turn("de", 4.0, 0.0)])
+    growing = transcripts_of(words, lambda numbers, final: {"en": 0.4, "de": 0.6})
+    unknown = [one for one in growing if one.language is None]
+    assert len(unknown) > 1 and growing[-1].final and not any(one.committed for one in unknown)
+    term = Term("Okonkwo", "", ((unknown[0].text.split()[0], "de"),))
+    repairs = Repairs(lambda: with_field(SETTINGS, "prompt.glossary", (term,)))
+    repaired = [repairs(one) for one in growing]
+    assert "Okonkwo" in repaired[-1].text
+    assert all(after.text.startswith(before.committed) for before, after in pairwise(repaired))
 
 
 def test_the_screen_is_as_calm_as_both_halves_alone() -> None:

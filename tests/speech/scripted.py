@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, Word
-from livetrans.speech.between import SpokenPair
 from livetrans.speech.recogniser import Hypothesis
 
 if TYPE_CHECKING:
@@ -51,7 +50,8 @@ class ScriptedRecogniser:
         """The probabilities of languages of a pass, by the numbers of the words that it heard."""
         self.likelihood: Callable[[str], float] | None = None
         """What every hypothesis tells of other texts."""
-        self._pair: SpokenPair | None = None
+        self._told: tuple[NDArray[np.float32], Mapping[str, float]] | None = None
+        """The newest sound whose language was asked for, and its odds: in another language it has the same."""
 
     def expect_language(self, language: str | None) -> None:
         self.language = language
@@ -67,20 +67,15 @@ class ScriptedRecogniser:
         other.language = language
         return other
 
-    def between(self, pair: SpokenPair) -> ScriptedRecogniser:
-        other = copy(self)
-        other._pair = pair
-        return other
-
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+    def recognise(
+        self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False, language: str | None = None
+    ) -> Hypothesis:
         numbers = np.rint(samples * FULL_SCALE).astype(np.int64)
         self.passes.append((len(numbers) / SAMPLE_RATE, prompt, final))
         edges = np.flatnonzero(np.diff(numbers)) + 1
-        if self._pair:
-            heard = sorted({int(number) for number in np.unique(numbers) if number})
-            odds = self.odds(heard, final)
-            if len(self._pair.hear(odds, final=final)) > 1:
-                self._pair.settle(max(self._pair.languages, key=lambda one: odds.get(one, 0.0)))
+        if language and (self._told is None or self._told[0] is not samples):
+            self._told = samples, self.odds([int(number) for number in np.unique(numbers) if number], final)
+        odds = self._told[1] if language and self._told else {}
         bounds = [0, *edges.tolist(), len(numbers)]
         found = [
             self._word(int(numbers[start]), start, stop, len(numbers), final)
@@ -89,7 +84,8 @@ class ScriptedRecogniser:
         ]
         words = tuple(word for word in found if word is not None)
         ends = tuple(word.end for word in words if word.text.endswith((".", "!", "?")))
-        return Hypothesis(words, ends, self.language if words else None, self.likelihood)
+        spoken = (language or self.language) if words else None
+        return Hypothesis(words, ends, spoken, self.likelihood, odds.get(language or "", 0.0), odds)
 
     def _word(self, number: int, start: int, stop: int, total: int, final: bool) -> Word | None:
         spoken = self._words[number - 1]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.speech.between import CLEAR, LATEST, SpokenPair
+from livetrans.speech.between import CLEAR, LATEST, Conversation
 
 Pass = tuple[float, float]
 """Log-odds of the first language, and the probability of all others together."""
@@ -24,53 +24,52 @@ def probabilities(odds: float, outside: float = 0.0, third: str = "fr") -> dict[
 
 
 def stretch(
-    pair: SpokenPair, passes: list[Pass], step: float = 0.8, silence: float = 1.0
+    conversation: Conversation, passes: list[Pass], step: float = 0.8, silence: float = 1.0
 ) -> list[tuple[float, str | None]]:
     """Play a stretch; return the seconds that each pass had heard, and what was decided after it."""
-    pair.begin(silence)
-    decided = []
+    conversation.begin(0.0, silence)
+    decided, heard = [], 0.0
     for number, (odds, outside) in enumerate(passes, start=1):
-        before = pair.heard if number > 1 else 0.0
-        pair.heard = before + step
-        if pair.decided is None and before < LATEST < pair.heard:
-            pair.heard = LATEST  # As the transcriber does.
-        languages = pair.hear(probabilities(odds, outside), final=number == len(passes))
+        latest, heard = conversation.latest or math.inf, heard + step
+        if heard - step < latest < heard:
+            heard = latest  # As the transcriber does.
+        languages = conversation.hear(probabilities(odds, outside), heard, final=number == len(passes))
         if len(languages) > 1:
-            pair.settle("en" if odds > 0 else "de")
-        decided.append((pair.heard, pair.decided))
-    pair.end()
+            conversation.settle("en" if odds > 0 else "de")
+        decided.append((heard, conversation.decided))
+    conversation.end()
     return decided
 
 
 @given(STRETCHES)
 def test_it_is_decided_within_two_seconds_and_at_the_end(stretches: list[tuple[float, list[Pass], float]]) -> None:
-    pair = SpokenPair(("en", "de"))
+    conversation = Conversation(("en", "de"))
     for silence, passes, step in stretches:
-        decided = stretch(pair, passes, step, silence)
+        decided = stretch(conversation, passes, step, silence)
         assert all(language for heard, language in decided if heard >= LATEST)
         assert decided[-1][1] in ("en", "de", "fr")
 
 
 @given(STRETCHES)
 def test_a_stretch_is_never_undecided_again(stretches: list[tuple[float, list[Pass], float]]) -> None:
-    pair = SpokenPair(("en", "de"))
+    conversation = Conversation(("en", "de"))
     for silence, passes, step in stretches:
-        known = [language for _, language in stretch(pair, passes, step, silence)]
+        known = [language for _, language in stretch(conversation, passes, step, silence)]
         assert all(after for before, after in pairwise(known) if before)
 
 
 def test_a_stretch_has_as_many_turns_as_are_clearly_heard() -> None:
-    pair = SpokenPair(("en", "de"))
+    conversation = Conversation(("en", "de"))
     turns = ["en", "de", "en", "de", "en"]
     passes = [(4.0 if spoken == "en" else -4.0, 0.0) for spoken in turns for _ in range(5)]
-    assert [language for _, language in stretch(pair, passes)][4::5] == turns
+    assert [language for _, language in stretch(conversation, passes)][4::5] == turns
 
 
 @given(STRETCHES)
 def test_both_languages_are_treated_alike(stretches: list[tuple[float, list[Pass], float]]) -> None:
-    pair, mirrored = SpokenPair(("en", "de")), SpokenPair(("de", "en"))
+    conversation, mirrored = Conversation(("en", "de")), Conversation(("de", "en"))
     for silence, passes, step in stretches:
-        ours = stretch(pair, passes, step, silence)
+        ours = stretch(conversation, passes, step, silence)
         if any(odds == 0 for odds, _ in passes):
             return  # Without any evidence the first one is taken.
         assert ours == stretch(mirrored, passes, step, silence)
@@ -78,17 +77,17 @@ def test_both_languages_are_treated_alike(stretches: list[tuple[float, list[Pass
 
 @given(st.sampled_from([1, -1]), st.integers(3, 12), st.integers(0, 11), st.sampled_from([1, -1, 0]))
 def test_one_wild_pass_never_flips_clear_speech(side: int, count: int, wild: int, before: int) -> None:
-    pair, spoken = SpokenPair(("en", "de")), "en" if side > 0 else "de"
+    conversation, spoken = Conversation(("en", "de")), "en" if side > 0 else "de"
     if before:
-        stretch(pair, [(4.0 * before, 0.0)] * 3)
+        stretch(conversation, [(4.0 * before, 0.0)] * 3)
     passes = [(-4.0 * side if number == wild else 2.0 * side, 0.0) for number in range(count)]
-    assert all(language in (None, spoken) for _, language in stretch(pair, passes))
+    assert all(language in (None, spoken) for _, language in stretch(conversation, passes))
 
 
 @given(PASSES, st.integers(0, 19))
 def test_a_change_needs_three_clear_passes_in_a_row(passes: list[Pass], first: int) -> None:
-    pair = SpokenPair(("en", "de"))
-    decided = stretch(pair, [(odds, 0.0) for odds, _ in passes])
+    conversation = Conversation(("en", "de"))
+    decided = stretch(conversation, [(odds, 0.0) for odds, _ in passes])
     for number, ((_, before), (_, after)) in enumerate(pairwise(decided), start=1):
         if before and after != before and number + 1 < len(passes):
             row = [odds for odds, _ in passes[number - 2 : number + 1]]
@@ -97,48 +96,43 @@ def test_a_change_needs_three_clear_passes_in_a_row(passes: list[Pass], first: i
 
 def test_the_stretch_before_is_the_prior_of_weak_evidence() -> None:
     for before, odds in ((4.0, -0.3), (-4.0, 0.3)):
-        pair = SpokenPair(("en", "de"))
-        stretch(pair, [(before, 0.0)] * 3)
-        pair.begin(0.8)
-        pair.heard = 2.0
-        pair.hear(probabilities(odds))
-        assert pair.decided == ("en" if before > 0 else "de")
+        conversation = Conversation(("en", "de"))
+        stretch(conversation, [(before, 0.0)] * 3)
+        conversation.begin(0.0, 0.8)
+        conversation.hear(probabilities(odds), 2.0)
+        assert conversation.decided == ("en" if before > 0 else "de")
 
 
 def test_a_third_language_needs_three_passes_and_is_no_prior() -> None:
-    pair = SpokenPair(("en", "de"))
-    known = [language for _, language in stretch(pair, [(0.1, 0.9)] * 5)]
+    conversation = Conversation(("en", "de"))
+    known = [language for _, language in stretch(conversation, [(0.1, 0.9)] * 5)]
     assert known[:2] == [None, None] and set(known[2:]) == {"fr"}
-    assert stretch(pair, [(2.0, 0.9), (2.0, 0.9), (2.0, 0.1), (2.0, 0.1)])[-1][1] == "en"
-    pair.begin(1.0)
+    assert stretch(conversation, [(2.0, 0.9), (2.0, 0.9), (2.0, 0.1), (2.0, 0.1)])[-1][1] == "en"
+    conversation.begin(0.0, 1.0)
     for number, code in enumerate(["fr", "fr", "fr", "it", "it", "it"], start=1):
-        pair.heard = 0.6 * number
-        pair.hear(probabilities(0.1, 0.9, code))
-    assert pair.decided == "fr"  # Another third language is no change.
-    pair.hear({})
-    assert pair.decided == "fr"
+        conversation.hear(probabilities(0.1, 0.9, code), 0.6 * number)
+    assert conversation.decided == "fr"  # Another third language is no change.
+    conversation.hear({}, 4.2)
+    assert conversation.decided == "fr"
 
 
 def test_a_short_doubtful_final_is_recognised_in_both_languages() -> None:
-    pair = SpokenPair(("en", "de"))
-    pair.begin(1.0)
-    pair.heard = 0.6
-    assert pair.hear(probabilities(0.2), final=True) == ("en", "de")
-    pair.settle("de")
-    assert pair.decided == "de"
-    pair.end()
-    pair.begin(1.0)
-    pair.heard = 0.6
-    assert pair.hear(probabilities(-2.0), final=True) == ("de",)
+    conversation = Conversation(("en", "de"))
+    conversation.begin(5.0, 1.0)
+    assert conversation.hear(probabilities(0.2), 5.6, final=True) == ("en", "de")
+    conversation.settle("de")
+    assert conversation.decided == "de"
+    conversation.end()
+    conversation.begin(7.0, 1.0)
+    assert conversation.hear(probabilities(-2.0), 7.6, final=True) == ("de",)
 
 
 def test_the_key_forces_the_other_language_until_the_pause() -> None:
-    pair = SpokenPair(("en", "de"))
-    stretch(pair, [(4.0, 0.0)] * 3)
-    assert pair.force() == "de"
-    assert {language for _, language in stretch(pair, [(4.0, 0.0)] * 3)} == {"de"}
-    pair.begin(0.8)
-    pair.heard = 2.0
-    assert pair.hear(probabilities(0.5)) == ("de",)  # What was forced is the prior.
-    assert pair.force() == "en" and pair.hear(probabilities(0.5)) == ("en",)
-    assert pair.force() is None and pair.hear(probabilities(0.5)) == ("de",)
+    conversation = Conversation(("en", "de"))
+    stretch(conversation, [(4.0, 0.0)] * 3)
+    assert conversation.force() == "de"
+    assert {language for _, language in stretch(conversation, [(4.0, 0.0)] * 3)} == {"de"}
+    conversation.begin(0.0, 0.8)
+    assert conversation.hear(probabilities(0.5), 2.0) == ("de",)  # What was forced is the prior.
+    assert conversation.force() == "en" and conversation.hear(probabilities(0.5), 2.8) == ("en",)
+    assert conversation.force() is None and conversation.hear(probabilities(0.5), 2.8) == ("de",)

@@ -168,7 +168,9 @@ class Answering:
         self.lengths: list[float] = []
         self.prompts: list[str] = []
 
-    def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+    def recognise(
+        self, samples: np.ndarray, *, prompt: str = "", final: bool = False, language: str | None = None
+    ) -> Hypothesis:
         if self._clock is not None:
             self._clock.advance(self._seconds)
         self.lengths.append(len(samples) / SAMPLE_RATE)
@@ -340,7 +342,9 @@ def test_the_buffer_never_outgrows_the_recogniser_even_if_nothing_is_ever_agreed
 
 def test_a_recogniser_that_stops_early_reads_on_from_where_it_stopped() -> None:
     class StopsEarly(ScriptedRecogniser):
-        def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+        def recognise(
+            self, samples: np.ndarray, *, prompt: str = "", final: bool = False, language: str | None = None
+        ) -> Hypothesis:
             words = super().recognise(samples, prompt=prompt, final=final).words
             return Hypothesis(tuple(word for word in words if word.end < 5.0))
 

@@ -19,7 +19,6 @@ from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
-from livetrans.speech.between import SpokenPair
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import WhisperRecogniser, _keep_freed_memory
@@ -239,33 +238,27 @@ def test_a_pass_says_in_which_language_it_was_made_although_the_user_changes_it_
     assert found == ["de", "de", "fr"]
 
 
-def test_a_pair_decides_the_language_of_a_pass_and_a_doubtful_final_is_recognised_in_both(random_model: Path) -> None:
+def test_a_pass_is_made_in_the_language_it_is_given_and_tells_the_probabilities_of_all(random_model: Path) -> None:
     """Random weights: this is the plumbing, and says nothing of how often a language is heard right."""
-    pair = SpokenPair(("de", "ja"))
-    recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, threads=1)).between(pair)
-    pair.begin(1.0)
-    pair.heard = 1.0
-    heard = recogniser._detected(recogniser._encode(recogniser._features(hiss(1.0))[:, :-1], FULL_WINDOW))
-    assert set(heard) == set(recogniser.languages) and abs(sum(heard.values()) - 1) < 1e-3
-    decoded: list[tuple[str, float]] = []
-    decode = recogniser._decode_in
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, threads=1, other_languages=("de", "ja")))
+    decoded: list[tuple[str, int, float]] = []
+    decode = recogniser._decode
 
-    def noting(encoded: object, language: str, prompt: str, length: float) -> tuple[Sequence[int], float]:
-        found = decode(encoded, language, prompt, length)
-        decoded.append((language, found[1]))
+    def noting(encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> tuple[Sequence[int], float]:
+        found = decode(encoded, tokenizer, previous, limit)
+        decoded.append((tokenizer.language_code, len(previous), found[1]))
         return found
 
-    recogniser._decode_in = noting  # type: ignore[method-assign]
-    for odds, expected in (({"de": 0.9, "ja": 0.1}, ["de"]), ({"de": 0.45, "ja": 0.55}, ["de", "ja"])):
-        decoded.clear()
-        recogniser._detected = lambda encoded, odds=odds: odds  # type: ignore[method-assign, misc]
-        pair.begin(5.0)
-        recogniser.recognise(hiss(6.0), prompt="was gesagt wurde", final=True)
-        assert [language for language, _ in decoded] == expected
-        assert pair.decided == max(decoded, key=lambda one: one[1])[0]
-        pair.end()
+    recogniser._decode = noting  # type: ignore[method-assign]
+    for code, prompt in (("de", "was gesagt wurde"), ("ja", "")):
+        heard = recogniser.recognise(hiss(6.0), prompt=prompt, final=True, language=code)
+        language, prompted, log_probability = decoded[-1]
+        assert (language, prompted > 0) == (code, bool(prompt))
+        assert heard.language in (code, None) and (not heard.words or heard.log_probability == log_probability)
+        assert set(heard.languages) == set(recogniser.languages) and abs(sum(heard.languages.values()) - 1) < 1e-3
+    assert recogniser.language is None, "a given language is not detected"
     with pytest.raises(UsageError, match="tlh"):
-        recogniser.between(SpokenPair(("de", "tlh")))
+        recogniser.recognise(hiss(1.0), language="tlh")
 
 
 def test_a_change_of_language_needs_several_passes_and_a_set_one_none(random_model: Path) -> None:
@@ -353,7 +346,7 @@ def test_words_in_silence_that_are_all_expected_are_told_from_speech() -> None:
 @pytest.mark.parametrize("window", ["always", "full"])
 def test_no_window_is_of_a_length_that_ctranslate2_encodes_twice(random_model: Path, window: str) -> None:
     recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", window=window, threads=1))
-    lengths = {recogniser._window_frames(frames, False) for frames in range(1, 2801)}
+    lengths = {recogniser._window_frames(frames, False, "de") for frames in range(1, 2801)}
     assert not lengths & {160, 256}
     assert all(100 <= length <= FULL_WINDOW for length in lengths)
 
