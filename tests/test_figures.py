@@ -21,6 +21,7 @@ from livetrans.tui import panel
 from tests.audio.sound_server import wait_until
 from tests.cli.test_endings import Terminal
 from tests.moved_rows import erasure_of
+from tests.run.account import lags_of
 from tests.session.examples import write_session
 
 pytestmark = pytest.mark.usefixtures("translator_path")
@@ -99,22 +100,6 @@ def seen(records: Sequence[Record], track: str = "them") -> list[list[str]]:
 def words(screens: Sequence[Sequence[str]]) -> set[str]:
     """The forms of a screen, without its line breaks."""
     return {" ".join(" ".join(texts).split()) for texts in screens} - {""}
-
-
-def lags(records: Sequence[Record]) -> list[float]:
-    """From the end of each update's newest word to the first caption in which no token of that update is hidden."""
-    found = []
-    shown = captions(records)
-    heard: dict[int, float] = {}
-    for number, (_, update) in enumerate(shown):
-        assert update.captured_at is not None
-        if update.end <= heard.get(update.segment_id, update.start):
-            continue
-        heard[update.segment_id] = update.end
-        wanted = len(update.tokens) + update.masked_tokens
-        later = ((at, one) for at, one in shown[number:] if one.segment_id == update.segment_id)
-        found.append(next(at for at, one in later if one.final or len(one.tokens) >= wanted) - update.captured_at)
-    return found
 
 
 def row_of(table: str, method: str) -> dict[str, float]:
@@ -281,7 +266,7 @@ def test_the_panel_says_what_is_seen_on_its_terminal(
     assert isinstance(end, RunEnded)
     wanted = {metric.label: metric.write(shown) for metric in panel.PEOPLE.metrics}
     wait_until(lambda: has_drawn() and {label: drawn.figure(label) for label in wanted} == wanted)
-    assert shown.seen_lag_median == pytest.approx(median_low(lags(records)), abs=1e-5)
+    assert shown.lag_median == pytest.approx(median_low(lags_of(captions(records))), abs=1e-5)
     terminal.type(b"q")
     assert terminal.wait() == 0
     terminal.close()

@@ -172,7 +172,7 @@ FIGURES = {figure.name: figure for figure in (
            lambda row: _percent(row.method.meanwhile)),
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
            _lagging(lambda lagging: lagging.al_aware)),
-    Figure("lag p50 s", f"median from a word's end to its shown translation, live streams {SPREAD}", 2,
+    Figure("lag p50 s", f"median from a word's end until its translation stands for good, live streams {SPREAD}", 2,
            _lag(0.5)),
     Figure("COMET", "of finals against the references, by --comet MODEL", 3,
            lambda row: row.method.score("COMET")),

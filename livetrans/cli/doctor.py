@@ -314,8 +314,8 @@ def run_trial(settings: Settings, clock: Clock) -> Trial:
     return Trial(
         finished=finished,
         heard=figures.heard,
-        lag=figures.seen_lag_median,
-        lag_95=figures.seen_lag_p95,
+        lag=figures.lag_median,
+        lag_95=figures.lag_p95,
         recognising=(figures.real_time_factor or 0.0) * figures.heard,
         translating=load.translating,
         left_out=LEVELS[load.level].name,

@@ -190,8 +190,8 @@ def _say_figures(run: Run) -> None:
     """Say what the panel would show at the end, as far as it was measured."""
     figures = run.monitor.snapshot()
     parts = []
-    if figures.seen_lag_median is not None:
-        parts.append(f"median lag {figures.seen_lag_median:.2f} s")
+    if figures.lag_median is not None:
+        parts.append(f"median lag {figures.lag_median:.2f} s, 95 % within {figures.lag_p95:.2f} s")
     if figures.ne_screen is not None:
         parts.append(f"NE of the screen {figures.ne_screen:.2f}")
     if figures.ne_compared is not None:

@@ -10,6 +10,7 @@ that are written without spaces.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import regex
@@ -17,7 +18,7 @@ import regex
 from livetrans.base.sequences import common_prefix_length
 from livetrans.base.text import UNSPACED
 from livetrans.events import Caption, Comparison, DecodingStats, Translation
-from livetrans.metrics.latency import Distribution
+from livetrans.metrics.latency import Distribution, stable_delays
 
 _UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
@@ -80,6 +81,11 @@ class NormalizedErasure:
     def mean_per_utterance(self) -> float | None:
         """Mean of the segments' own NE; segments with an empty final have none and are left out."""
         return self._rates_sum / self._rated_segments if self._rated_segments else None
+
+
+def _words(text: str) -> list[str]:
+    """Return the units that are not punctuation."""
+    return [unit for unit in screen_units(text) if any(map(str.isalnum, unit))]
 
 
 def screen_units(text: str) -> list[str]:
@@ -276,27 +282,45 @@ class Speedup:
         return dividend / divisor if divisor and self.updates >= LEAST_COMPARED else None
 
 
-class SeenLag:
-    """Seconds from the end of a source word to the first caption in which its update's newest word is not hidden.
+class TranslationLag:
+    """Seconds from the end of each spoken word until its translation stands on the screen for good.
 
-    With a mask the newest words of an update come with a later one; lag up to the update alone leaves that out.
+    One rule for every method, that of Arivazhagan et al. 2019 (arXiv 1912.03393) word by word of the source. Word j of
+    the n words of a segment's source is seen with the first caption since which the first ceil(j m / n) of the final's
+    m words have stood unchanged (`stable_delays`). Words that are shown together count one by one. Punctuation does
+    not count, and a word that comes back was not there before.
+
+    Its limits: the share stands for an alignment. Where the languages order words differently, a word's own translation
+    is seen earlier or later, so this is for comparing methods over the same speech. Captions have no times of single
+    words. The last word of an update ended when the update was captured, and words that are new in it are laid evenly
+    between that and the word before them. The lags of a segment are known with its final.
     """
 
     def __init__(self) -> None:
-        self._growing: dict[int, tuple[float, list[tuple[float, int]]]] = {}
-        """Of each segment that grows: how far it was heard, and what is hidden: captured when, from which token on."""
+        self._growing: dict[int, tuple[list[float], list[float], list[list[str]]]] = {}
+        """Of each segment that grows: when its words were captured; when its captions were shown, and their words."""
 
-    def add(self, caption: Caption, at: float) -> list[float]:
-        """Take a caption published at `at`; return the lags that end with it, oldest first."""
-        heard, hidden = self._growing.pop(caption.segment_id, (caption.start, []))
-        shown = len(caption.tokens)
-        if caption.captured_at is not None and caption.end > heard:
-            heard = caption.end
-            hidden.append((caption.captured_at, shown + caption.masked_tokens))
-        seen = [captured for captured, needed in hidden if caption.final or needed <= shown]
+    def add(self, caption: Caption, at: float) -> tuple[list[float], list[float]]:
+        """Take a caption shown at `at`; return, with a final, the lags of the words that were seen before it, and of
+        those that were seen with it."""
+        captured, times, shown = self._growing.pop(caption.segment_id, ([], [], []))
+        words, end = len(_words(caption.source)), caption.captured_at
+        if end is not None and words:
+            del captured[words - 1 :]
+            begin, new = captured[-1] if captured else end - (caption.end - caption.start), words - len(captured)
+            captured += [begin + (end - begin) * word / new for word in range(1, new + 1)]
+        times.append(at)
+        shown.append(_words(caption.text))
         if not caption.final:
-            self._growing[caption.segment_id] = heard, [item for item in hidden if item[1] > shown]
-        return [at - captured for captured in seen]
+            self._growing[caption.segment_id] = captured, times, shown
+            if len(self._growing) > OPEN_SEGMENTS:
+                self._growing.pop(min(self._growing))
+        elif shown[-1]:
+            since = stable_delays(range(len(shown)), shown)
+            seen = [int(since[math.ceil(word * len(since) / words) - 1]) for word in range(1, words + 1)]
+            lags = [(times[number] - end, number < len(shown) - 1) for number, end in zip(seen, captured, strict=False)]
+            return [lag for lag, early in lags if early], [lag for lag, early in lags if not early]
+        return [], []
 
 
 class CaptionMeasures:
@@ -325,8 +349,8 @@ class CaptionMeasures:
         self.speedup = Speedup()
         self.estimated_speedup = EstimatedSpeedup()
         self.lags, self.lags_growing, self.lags_finals = Distribution(), Distribution(), Distribution()
-        """Seen lags in seconds: all, those that end with a growing caption, and those that end with a final."""
-        self._seen_lag = SeenLag()
+        """`TranslationLag` of all words, of those seen in a growing caption, and of those seen with the final."""
+        self._lag = TranslationLag()
 
     def add_translation(self, translation: Translation) -> None:
         self.updates += 1
@@ -345,9 +369,10 @@ class CaptionMeasures:
         self.screen.add(caption)
         self.hidden_tokens += caption.masked_tokens
         self.delay = None if caption.captured_at is None else at - caption.captured_at
-        for lag in self._seen_lag.add(caption, at):
-            self.lags.add(lag)
-            (self.lags_finals if caption.final else self.lags_growing).add(lag)
+        for seen, lags in zip((self.lags_growing, self.lags_finals), self._lag.add(caption, at), strict=True):
+            for lag in lags:
+                seen.add(lag)
+                self.lags.add(lag)
 
     @property
     def hidden_per_caption(self) -> float | None:

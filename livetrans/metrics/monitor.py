@@ -85,10 +85,10 @@ class Snapshot:
     """Seconds from the end of the newest caption's last word to that caption."""
     lag_growing: float | None = _figure(lambda measures: measures.lags_growing.median)
     lag_finals: float | None = _figure(lambda measures: measures.lags_finals.median)
-    """Median seen lag of the words that a growing caption showed, and of those that waited for a final."""
-    seen_lag_median: float | None = _figure(lambda measures: measures.lags.median)
-    seen_lag_p95: float | None = _figure(lambda measures: measures.lags.percentile(0.95))
-    """Seconds from the end of a spoken word until its update is no longer hidden, see `SeenLag`; of all words."""
+    """Median lag of the words that were seen in a growing caption, and of those that were seen with the final."""
+    lag_median: float | None = _figure(lambda measures: measures.lags.median)
+    lag_p95: float | None = _figure(lambda measures: measures.lags.percentile(0.95))
+    """Seconds from the end of a spoken word until its translation stands for good, see `TranslationLag`."""
     pass_seconds_last: float | None = None
     """Duration of the recogniser's last pass."""
     real_time_factor: float | None = None

@@ -154,8 +154,8 @@ NE_COMPARED = Metric(
 LAG_GROWING = Metric(
     "lag growing",
     lambda s: seconds(s.lag_growing),
-    "Median seconds from the end of a spoken word until its translation is shown in a caption that still grows. A dash "
-    "if a recorded stream has no such times.",
+    "Median seconds from the end of a spoken word until its translation stands in a caption that still grows, and is "
+    "not taken back. Known when the sentence is finished; a dash if a recorded stream has no such times.",
 )
 
 PEOPLE = Section(
@@ -166,7 +166,7 @@ PEOPLE = Section(
         Metric(
             "lag finals",
             lambda s: seconds(s.lag_finals),
-            "The same where that is in the finished caption, which waits for a pause (0.8 s, `--pause`).",
+            "The same for words first seen in the finished caption, which waits for a pause (0.8 s, `--pause`).",
         ),
         Metric(
             "keeping up",
@@ -257,9 +257,9 @@ RESEARCH = (
         (
             Metric(
                 "seen",
-                lambda s: f"{seconds(s.seen_lag_median)}, {seconds(s.seen_lag_p95)}",
-                "Median seconds from the end of a spoken word until its translation is shown, not hidden by the mask; "
-                "then the 95th percentile: 95 % took less.",
+                lambda s: f"{seconds(s.lag_median)}, {seconds(s.lag_p95)}",
+                "Median seconds from the end of a spoken word until its translation stands for good: half of a "
+                "sentence is seen once half of its finished caption stands. Then the 95th percentile: 95 % took less.",
             ),
         ),
     ),

@@ -151,8 +151,8 @@ def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys
         running._say_figures(cast(Run, SimpleNamespace(monitor=monitor)))
     compared = "in 23 compared updates 0.14, by re-translation 1.14; speedup 2.4× (23)"
     assert capsys.readouterr().err.splitlines() == [
-        f"Measured: median lag 1.40 s; NE of the screen 0.12; {compared}",
-        "Measured: median lag 1.40 s; NE of the screen 0.12; speedup ≈1.3×",
+        f"Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; {compared}",
+        "Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; speedup ≈1.3×",
     ]
 
 

@@ -72,16 +72,17 @@ def test_decoding_counts_become_rates() -> None:
 
 def test_lag_needs_an_instant_of_hearing() -> None:
     shown = watch(
-        caption(0, (), final=False, captured_at=9.0),
-        caption(1, (), final=False, captured_at=7.0),
-        caption(1, (), final=False),
+        caption(0, (), final=True, captured_at=9.0),
+        caption(1, (), final=True, captured_at=7.0),
+        caption(2, (), final=True),
     )
-    assert (shown.seen_lag_median, shown.seen_lag_p95) == (1.0, 3.0)
+    assert (shown.lag_median, shown.lag_p95) == (1.0, 3.0)
 
 
 def test_lag_is_apart_for_growing_captions_and_finals() -> None:
     shown = watch(
         caption(0, (1,), final=False, captured_at=9.0),
+        caption(0, (1,), final=True, captured_at=9.0),
         caption(1, (1,), final=True, captured_at=6.0),
         caption(2, (1,), final=False, captured_at=8.0),
     )

@@ -6,9 +6,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
+import numpy as np
 import pytest
 
 from livetrans.config import Settings
@@ -45,20 +46,32 @@ def screen_erasure_of(captions: Iterable[Caption]) -> float | None:
     return taken_back / len(screen) if screen else None
 
 
-def seen_lags_of(captions: Sequence[tuple[float, Caption]]) -> list[float]:
-    """Return how long after its last word each update that reached further could be read."""
-    reached: dict[int, float] = {}
+def lags_of(captions: Sequence[tuple[float, Caption]]) -> list[float]:
+    """Return how long after each word of each finished source its share of the final could be read for good."""
+    segments: dict[int, list[tuple[float, Caption]]] = defaultdict(list)
+    for at, caption in captions:
+        segments[caption.segment_id].append((at, caption))
     lags = []
-    for place, (_, one) in enumerate(captions):
-        is_further = one.end > reached.get(one.segment_id, one.start)
-        reached[one.segment_id] = max(one.end, reached.get(one.segment_id, one.start))
-        if one.captured_at is None or not is_further:
-            continue
-        written = len(one.tokens) + one.masked_tokens
-        later = (at for at, other in captions[place:] if other.segment_id == one.segment_id
-                 and (other.final or len(other.tokens) >= written))  # fmt: skip
-        lags += [at - one.captured_at for at in later][:1]
+    for shown in segments.values():
+        spoken: list[float] = []
+        for _, one in shown:
+            count = len(words_of(one.source))
+            if one.captured_at is None or not count:
+                continue
+            spoken = spoken[: count - 1]
+            since = spoken[-1] if spoken else one.captured_at - (one.end - one.start)
+            spoken += np.linspace(since, one.captured_at, count - len(spoken) + 1)[1:].tolist()
+        texts, source = [words_of(one.text) for _, one in shown], words_of(shown[-1][1].source)
+        for place, end in enumerate(spoken[: len(source)], start=1):
+            wanted = texts[-1][: math.ceil(len(texts[-1]) * place / len(source))]
+            if shown[-1][1].final and wanted:
+                standing = [*takewhile(lambda text: text[: len(wanted)] == wanted, reversed(texts))]  # noqa: B023
+                lags.append(shown[-len(standing)][0] - end)
     return sorted(lags)
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall(r"\w+(?:[-'’.,:]\w+)*", text)
 
 
 class Account:
@@ -118,14 +131,14 @@ class Account:
         for language in self.settings.targets:
             figures, captions = monitor.snapshot(language), self.captions[language]
             shown = [caption for _, caption in captions]
-            lags = seen_lags_of(captions)
+            lags = lags_of(captions)
             assert figures.ne_screen == pytest.approx(screen_erasure_of(shown))
             assert figures.ne_shown == pytest.approx(erasure_of(shown))
             assert figures.ne_raw == pytest.approx(erasure_of(self.outputs[language]))
             assert figures.segments == sum(caption.final for caption in shown)
             assert figures.updates == len(self.outputs[language])
             assert figures.coalesced_updates == len(self.coalesced)
-            assert figures.seen_lag_median == pytest.approx(lags[(len(lags) - 1) // 2] if lags else None)
+            assert figures.lag_median == pytest.approx(lags[(len(lags) - 1) // 2] if lags else None)
 
     def growing(self, place: str | None) -> set[int]:
         """Return the segments that have no final in a language."""

@@ -214,7 +214,7 @@ class RandomRun(RuleBasedStateMachine):
                 kept += [lane.stages[0]._drafts, lane.stages[2]._shown]
             if lane.track != "me":
                 measures = self.run.monitor.measures(lane.language)
-                kept += [measures.output_erasure._open, measures.caption_erasure._open, measures._seen_lag._growing]
+                kept += [measures.output_erasure._open, measures.caption_erasure._open, measures._lag._growing]
                 if self.sampler:
                     kept.append([segment for language, segment in self.sampler._growing if language == place])
             assert set().union(*kept) <= growing[place]
