@@ -7,7 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from textual.app import App, ComposeResult, SystemCommand
+from textual.color import ColorParseError
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.css.errors import UnresolvedVariableError
+from textual.css.stylesheet import StylesheetParseError
 from textual.screen import ModalScreen, Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Footer, Input
@@ -27,7 +30,7 @@ from livetrans.tui.names import NamesScreen, likely_names
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
 from livetrans.tui.status import Loading, MessageRow, Messages, MessagesSheet, Phase, TopBar
-from livetrans.tui.themes import THEMES
+from livetrans.tui.themes import DARK, THEMES
 from livetrans.tui.wrapped import Sheet
 
 POLL_SECONDS = 0.25
@@ -114,7 +117,7 @@ class LivetransApp(App[str]):
         self._strip = Strip(id="strip")
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = output.theme
+        self.theme = DARK.name
         for name in BUILTIN_THEMES:  # Their colours cannot all be read.
             self.unregister_theme(name)
 
@@ -138,11 +141,26 @@ class LivetransApp(App[str]):
         self._search.display = False
         self._enter(Phase.LOADING)
         self.set_interval(POLL_SECONDS, self._poll)
-        self.theme_changed_signal.subscribe(self, self._say_theme)
+        self.theme = self._pipeline.settings.output.theme
+        self.call_next(self.theme_changed_signal.subscribe, self, self._say_theme)
         # After Ctrl-Z and `fg` the terminal is empty, and Textual would draw only what changes.
         self.app_resume_signal.subscribe(self, lambda app: app.refresh(layout=True))
         # Loading keeps the interpreter busy, so the first frame comes before it.
         self.call_after_refresh(self._begin)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return what a theme that lacks a colour takes."""
+        return DARK.to_color_system().generate() | DARK.variables
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Show the colours of the theme. One that cannot be shown must not end the run."""
+        try:
+            super().refresh_css(animate)
+        except (ColorParseError, StylesheetParseError, UnresolvedVariableError):
+            if self.theme == DARK.name:
+                raise
+            self._row.add(Notice("warning", f"The theme {self.theme} cannot be shown here: {DARK.name} is."))
+            self.theme = DARK.name
 
     def on_unmount(self) -> None:
         self._sink.close()

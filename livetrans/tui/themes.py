@@ -6,7 +6,7 @@ and the scrollbar of at least 2, also in a terminal of 256 colours.
 
 from __future__ import annotations
 
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 NAMES = ("plain", "quiet", "loud", "good", "caution", "fault", "rule")
 """Variables of the style sheet: `loud` is for new words and headings, `quiet` for labels and source text."""
@@ -15,6 +15,9 @@ NAMES = ("plain", "quiet", "loud", "good", "caution", "fault", "rule")
 def _theme(name: str, background: str, surface: str, *colours: str) -> Theme:
     """Return a theme of two backgrounds, and of a colour for each of `NAMES`."""
     plain, _, loud, good, caution, fault, _ = colours
+    is_ansi = name == "ansi"
+    # Textual's own style sheets use variables that it makes for other themes only.
+    variables = BUILTIN_THEMES["ansi-dark"].variables if is_ansi else {}
     return Theme(
         name,
         primary=loud,
@@ -27,8 +30,8 @@ def _theme(name: str, background: str, surface: str, *colours: str) -> Theme:
         surface=surface,
         panel=surface,
         dark=name != "light",
-        ansi=name == "ansi",
-        variables=dict(zip(NAMES, colours, strict=True)),
+        ansi=is_ansi,
+        variables=variables | dict(zip(NAMES, colours, strict=True)),
     )
 
 
@@ -41,3 +44,5 @@ THEMES = (
 )
 # fmt: on
 """The names are those of `livetrans.config.THEMES`."""
+DARK = THEMES[0]
+"""What is shown where another theme cannot be."""

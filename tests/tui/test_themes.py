@@ -10,7 +10,7 @@ from textual.theme import Theme
 from livetrans import config
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.themes import THEMES
-from tests.tui.scripted import Screenplay, conversation, make_app, settle
+from tests.tui.scripted import Screenplay, caption, conversation, make_app, on_stage, settle
 
 TEXT_CONTRAST, RULE_CONTRAST = 4.5, 2.0
 NEW_CONTRAST = 3.0
@@ -81,3 +81,29 @@ async def test_what_is_drawn_can_be_read(size: tuple[int, int]) -> None:
                 shown = worst(app)
                 assert shown["text"] >= TEXT_CONTRAST, (theme.name, key)
                 assert shown["rules"] >= RULE_CONTRAST, (theme.name, key)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("colours", [{}, {"plain": "nonsense"}, {"quiet": "$unknown"}], ids=["none", "bad", "unknown"])
+async def test_a_theme_that_cannot_be_shown_gives_way_to_dark_and_ends_nothing(colours: dict[str, str]) -> None:
+    async with on_stage(*conversation()) as stage:
+        stage.app.register_theme(Theme("broken", "ansi_red", ansi=True, variables=colours))
+        stage.app.theme = "broken"
+        await settle(stage.pilot)
+        await stage.play(caption(9, "Danach.", final=True))
+        assert "Danach." in stage.text and stage.app.theme == ("dark" if colours else "broken")
+        await stage.press("n")
+        assert not stage.leaving and ("broken cannot be shown" in stage.words) == bool(colours)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("theme", config.THEMES)
+async def test_every_theme_is_shown_from_the_start_and_from_the_palette(theme: str) -> None:
+    settings = config.Settings(output=config.OutputSettings(theme=theme))
+    async with on_stage(*conversation(), settings=settings) as stage:
+        assert (stage.app.theme, "Möchte jemand" in stage.text) == (theme, True)
+        assert "for this run" not in stage.text
+        for name in config.THEMES:
+            await stage.press("ctrl+p", *"theme", "enter", *name, "enter")
+            assert (stage.app.theme, stage.leaving) == (name, False)
+            assert "Möchte jemand" in stage.text
