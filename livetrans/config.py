@@ -29,7 +29,8 @@ class Option:
 
     name: str
     """With what stands for its value in the help, if it takes one: `--step SECONDS`, `--plain`, `--jsonl [FILE]`, which
-    also stands without a value, or `--show-source/--hide-source`. `--no-NAME` turns off what is on without it."""
+    also stands without a value, or `--show-source/--hide-source`. `--no-NAME` turns off what is on without it. Each
+    flag has an opposite, for a run that wants what the configuration file does not."""
     help: str
     """`--help` shows the first sentence; `--help-all` and the configuration file show all of it."""
     kind: str = ""
@@ -53,9 +54,6 @@ class Option:
     """Whether keys on the screen change it during a run."""
     commands: tuple[str, ...] = ()
     """The commands that have it; all that run if empty."""
-    needs: tuple[str, ...] = ()
-    """The key of another option without which this one has no effect, and the values that it needs; any, if none
-    follows. What a decoder needs stands in its row of `livetrans.decoding.DECODERS`."""
 
 
 T = TypeVar("T")
@@ -285,7 +283,7 @@ class MaskSettings:
         "next draft too.",
     )
     k: int = option(
-        3, "--mask-k TOKENS", on_screen=True, needs=("mask", "display", "output"), span=(0, None),
+        3, "--mask-k TOKENS", on_screen=True, span=(0, None),
         help="Number of tokens that the mask hides.",
     )
 
@@ -307,7 +305,7 @@ class DraftModelSettings:
         "than the time of one.",
     )
     gamma: int = option(
-        GAMMA, "--gamma N", needs=("draft-model",), span=(1, MOST_GAMMA),
+        GAMMA, "--gamma N", span=(1, MOST_GAMMA),
         help="Number of tokens that the draft model proposes at a time.",
     )
 
@@ -322,12 +320,11 @@ class MeetingSettings:
 
     spoken: str | None = option(
         None, "--me LANGUAGE", kind="language", default_text="that of --to", everyday=True, commands=("listen",),
-        needs=("with-mic",),
         help="With --with-mic: the language that you speak. Without --to, captions are in it too.",
     )
     target: str | None = option(
         None, "--me-to LANGUAGE", kind="language or none", default_text="that of --from; none with --from auto",
-        commands=("listen",), needs=("with-mic",),
+        commands=("listen",),
         help="With --with-mic: the language for what you say. none only writes it down.",
     )
     names: tuple[str, ...] = option(
@@ -351,7 +348,7 @@ class BetweenSettings:
     """Who speaks each of them; empty for the languages' names."""
     model: Path = option(
         UNNAMED, "--mt-back MODEL", default_text="that of --mt if it knows both directions", section="Models",
-        commands=("mic", "listen", "replay", "doctor"), needs=("between",),
+        commands=("mic", "listen", "replay", "doctor"),
         help="Translator from the second language of --between into the first.",
     )
     prompt: str | None = None
@@ -404,21 +401,22 @@ class OutputSettings:
     )
     session: Path | None = option(
         None, "--session FOLDER", kind="folder", default_text="a new one in the user's data folder", in_file=False,
-        needs=("no-session",),
         help="Folder that this session is recorded in.",
     )
     name: str | None = option(
-        None, "--name NAME", default_text="the time", everyday=True, in_file=False, needs=("no-session",),
+        None, "--name NAME", default_text="the time", everyday=True, in_file=False,
         help="Name of this session. `livetrans sessions` lists it.",
     )
-    record_session: bool = option(True, "--no-session", everyday=True, help="Record no session.")
+    record_session: bool = option(
+        True, "--no-session/--record-session", everyday=True, help="Record no session.",
+    )
     speedup: bool = option(
         True, "--no-speedup",
         help="Do not measure the speedup over re-translation. Measuring takes at most 5 % of a core, while the run is "
         "idle.",
     )
     keep_audio: bool = option(
-        False, "--keep-audio", everyday=True, needs=("no-session",),
+        False, "--keep-audio", everyday=True,
         help="Record the sound with the session. Each track has a WAV file.",
     )
     keep_sessions: int | None = option(
@@ -458,7 +456,7 @@ class Settings:
     """Codes of the captions' languages, all of which are made; the first one is shown."""
     device: str | None = option(
         None, "--device DEVICE", default_text="the system's", section="Listening", everyday=True, commands=("mic",
-        "listen"), needs=("with-mic",),
+        "listen"),
         help="Microphone: its number or a part of its name. `livetrans devices` lists them.",
     )
     meeting: MeetingSettings | None = None
@@ -615,24 +613,6 @@ class Setting:
         """Whether a calm setting chooses its value, see `with_preset`."""
         return self.field.startswith(("decoding.", "mask.")) and self.field != "decoding.method"
 
-    def conflict(self, settings: Settings) -> tuple[str, str] | None:
-        """Return what leaves the setting without effect, and the way out; None if nothing does.
-
-        What decoders do with it is known to `livetrans.decoding.conflict`, which calls this one.
-        """
-        name, *values = self.option.needs or ("",)
-        needed = SETTINGS.get(name)
-        if needed is None:
-            return None
-        value = needed.of(settings)
-        if value in values if values else value not in (None, False, UNNAMED, ()):
-            return None
-        if values:
-            return f"with --{name} {value}", f"choose --{name} {' or '.join(values)}"
-        if value is False:
-            return f"with --{name}", f"leave out --{name}"
-        return f"without --{name}", f"add {needed.option.name}"
-
     def of(self, settings: Settings) -> Any:
         """Return its value; its default in settings without the stage."""
         value: Any = settings
@@ -663,7 +643,6 @@ _CALM = Setting(
         choices=tuple(CALM),
         everyday=True,
         on_screen=True,
-        needs=("method", "window"),
     ),
     "Translation",
 )

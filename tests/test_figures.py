@@ -153,7 +153,7 @@ def test_every_place_has_the_same_figures(
     capfd.readouterr()
     assert run(["bench", "table", file, "--table", "calm", "--unit", "model", "--format", "json"]) == 0
     bench = row_of(capfd.readouterr().out, method)
-    assert run([*once, "--no-session", "--compare", method, "--format", "json"]) == 0
+    assert run([*once, "--compare", method, "--format", "json"]) == 0
     compared = row_of(capfd.readouterr().out, method)
     for figures in (bench, compared):
         assert figures["NE screen"] == pytest.approx(end.ne_screen, abs=1e-6)

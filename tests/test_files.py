@@ -106,3 +106,20 @@ def test_a_missing_file_is_named_with_the_nearest_in_its_folder(tmp_path: Path) 
     assert missing(tmp_path / "demo.fla") == f"There is no file {tmp_path}/demo.fla: did you mean {tmp_path}/demo.flac?"
     assert missing(tmp_path / "other.wav").endswith("check the name.")
     assert missing(tmp_path / "absent" / "demo.flac").endswith("check the name.")
+
+
+def test_outputs_are_apart_from_each_other_and_from_what_is_read(tmp_path: Path) -> None:
+    read, folder = tmp_path / "talk.jsonl", tmp_path / "model"
+    folder.mkdir()
+    for path in (read, folder / "vocabulary.txt"):
+        path.write_text("mine")
+    (tmp_path / "link.jsonl").symlink_to(read)
+    inputs = [read, folder]
+    files.require_apart([("-o", tmp_path / "a.srt"), ("--jsonl", tmp_path / "a.jsonl"), ("-o", folder / "new")], inputs)
+    files.require_apart([("-o", Path("/dev/null")), ("--jsonl", Path("/dev/null"))], inputs)
+    for path in (read, tmp_path / "link.jsonl", tmp_path / "model" / ".." / "talk.jsonl", folder / "vocabulary.txt"):
+        with pytest.raises(UsageError, match="written over what is read"):
+            files.require_apart([("-o", path)], inputs)
+    (tmp_path / "other").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="--jsonl and --caption-file would both be"):
+        files.require_apart([("--jsonl", tmp_path / "y"), ("--caption-file", tmp_path / "other" / "y")], [])

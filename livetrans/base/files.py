@@ -123,6 +123,28 @@ def require_new_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
             raise UsageError(f"{path} exists already; choose another name for {option}, or --force to overwrite it")
 
 
+def require_apart(outputs: Iterable[tuple[str, Path]], inputs: Iterable[Path]) -> None:
+    """Refuse outputs that would be written over each other or over an input; each has the option that names it.
+
+    Of a folder that is read, what it holds may not be overwritten. Devices take any number of outputs.
+
+    Raises:
+        UsageError: it says which.
+    """
+    taken: dict[str, str] = {}
+    read = {os.path.realpath(path.expanduser()) for path in inputs}
+    for option, path in outputs:
+        place = os.path.realpath(path.expanduser())
+        if os.path.exists(place) and not os.path.isfile(place):
+            continue
+        if place in read or (os.path.exists(place) and read & {str(folder) for folder in Path(place).parents}):
+            raise UsageError(f"{option} {path} would be written over what is read; name another file")
+        if place in taken:
+            options = f"two files of {option}" if taken[place] == option else f"{taken[place]} and {option}"
+            raise UsageError(f"{options} would both be {path}; name different files")
+        taken[place] = option
+
+
 def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
     return SessionError(f"{path} cannot be written ({fault.strerror}); choose another place for {option}")
 

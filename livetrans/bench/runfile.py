@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from livetrans.base.errors import SessionError, UsageError
-from livetrans.base.files import may_be_json_lines
+from livetrans.base.files import lock, may_be_json_lines, write_all
 from livetrans.base.text import nearest
 from livetrans.config import SamplingSettings
 from livetrans.events import DecodingStats, Span
@@ -247,20 +248,32 @@ class RunWriter:
         if path.exists() and not path.is_file() and not overwrite:
             raise UsageError(f"{path} is not a file; choose another name with -o")
         try:
-            if overwrite or not path.exists() or not path.stat().st_size:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._stream: BinaryIO = path.open("wb")
-                self._write("".join([to_line(header), *map(to_line, segments)]))
-            else:
-                run = self._continued(header, segments)
-                self.done = run.units
-                self._stream = path.open("r+b")
-                self._stream.truncate(run.whole_bytes)
-                self._stream.seek(run.whole_bytes - 1)
-                if self._stream.read(1) != b"\n":
-                    self._write("\n")
+            is_new = overwrite or not path.exists() or not path.stat().st_size
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = FileIO(path, "a" if is_new else "r+")
+            try:
+                self._begin(header, segments, is_new=is_new)
+            except BaseException:
+                self._stream.close()
+                raise
         except OSError as fault:
             raise self._fault(fault) from fault
+
+    def _begin(self, header: Header, segments: Sequence[Segment], *, is_new: bool) -> None:
+        """Write the beginning of a new file, or go to the end of what is whole."""
+        if not lock(self._stream):
+            raise UsageError(f"{self._path} is being written by another command; choose another name with -o")
+        if is_new:
+            if self._path.is_file():
+                self._stream.truncate(0)
+            self._write("".join([to_line(header), *map(to_line, segments)]))
+            return
+        run = self._continued(header, segments)
+        self.done = run.units
+        self._stream.truncate(run.whole_bytes)
+        self._stream.seek(run.whole_bytes - 1)
+        if self._stream.read(1) != b"\n":
+            self._write("\n")
 
     def _continued(self, header: Header, segments: Sequence[Segment]) -> RunFile:
         try:
@@ -284,8 +297,7 @@ class RunWriter:
             raise self._fault(fault) from fault
 
     def _write(self, text: str) -> None:
-        self._stream.write(text.encode())
-        self._stream.flush()
+        write_all(self._stream, text.encode())
 
     def _fault(self, fault: OSError) -> SessionError:
         reason = fault.strerror or str(fault)

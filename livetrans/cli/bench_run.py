@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from livetrans.base.errors import SourceError, UsageError
-from livetrans.base.files import input_path
+from livetrans.base.files import input_path, require_apart
 from livetrans.base.languages import Language, parse_language, require_two_languages
 from livetrans.bench.corpora import Corpus, find_streams, recorded_corpus, text_corpus
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
@@ -151,8 +151,8 @@ def _run(options: Any) -> Path:
     name = f"{corpus_name}.{languages[0].code}-{languages[1].code}.{translator.path.stem}.jsonl"
     output = options.output or Path(name)
     translated = find_streams(path_or_session(str(options.recorded))) if options.recorded else [options.source]
-    if output.resolve() in [events_file(file).resolve() for file in (*translated, *filter(None, [options.reference]))]:
-        raise UsageError(f"{output} is what is to be translated; choose another name with -o")
+    models = filter(None, (translator.path, draft_file, double_file))
+    require_apart([("-o", output)], [*map(events_file, translated), *filter(None, [options.reference]), *models])
     prompt = options.prompt or translator.prompt
     write_run(
         output,

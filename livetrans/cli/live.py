@@ -18,6 +18,7 @@ from livetrans.events import Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import PostponedNotices
 from livetrans.run.opening import from_live
+from livetrans.run.places import check_places
 
 if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
@@ -88,6 +89,7 @@ def run_captured(
     with contextlib.ExitStack() as opened:
         for source, _ in sources:
             opened.callback(source.close)
+        check_places(settings)
         offer_models(settings, yes=yes)
         settings = choose_models(settings, warn)
         notice = embedded_notice(settings)

@@ -12,7 +12,7 @@ import os
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from itertools import chain
@@ -55,9 +55,10 @@ from livetrans.config import (
     preset_of,
     with_field,
 )
-from livetrans.decoding import DECODERS, conflict
+from livetrans.decoding import DECODERS
 from livetrans.lm.families import TEMPLATES
 from livetrans.names.file import read_terms
+from livetrans.run.effect import Way, without_effect
 from livetrans.serve.address import parse_serve_address
 
 
@@ -102,10 +103,7 @@ _PLACE = "config.toml in the user's livetrans configuration folder"
 
 
 class RunOption(click.Option):
-    """An option of a command that runs: everyday ones are in `--help`, all of them in `--help-all`, under headings.
-
-    `needs` is the name of the option of the same command without which it has no effect.
-    """
+    """An option of a command that runs: everyday ones are in `--help`, all of them in `--help-all`, under headings."""
 
     def __init__(
         self,
@@ -113,17 +111,22 @@ class RunOption(click.Option):
         setting: Setting | None = None,
         section: str = "Options",
         everyday: bool = False,
-        needs: str = "",
         **attributes: Any,
     ) -> None:
         super().__init__(*declarations, **{"show_default": True, **attributes})
-        self.setting, self.section, self.everyday, self.needs = setting, section, everyday, needs
+        self.setting, self.section, self.everyday = setting, section, everyday
+
+    def is_off(self, value: Any) -> bool:
+        """Return whether a value leaves things as they are without the option."""
+        return self.is_flag and value is (self.setting.default if self.setting else False)
 
     def short_help_record(self, context: click.Context) -> tuple[str, str] | None:
         """Return the names and the first sentence of the help, with the default if that is a value."""
         short = copy.copy(self)
         short.help = (self.help or "").partition(". ")[0].rstrip(".")
         short.show_envvar = False
+        if self.setting and self.setting.default is not None:
+            short.secondary_opts = []
         short.show_default = self.show_default is True
         return short.get_help_record(context)
 
@@ -143,6 +146,8 @@ def _option(setting: Setting) -> RunOption:
     attributes: dict[str, Any] = {}
     if kind == "bool":
         attributes["is_flag"] = True
+        if "/" not in name:
+            name += "/--" + (name[5:] if setting.default else f"no-{name[2:]}")
         if setting.default:
             attributes["callback"] = lambda context, option, given: not given
     elif stated.kind or stated.choices:
@@ -162,12 +167,13 @@ def _option(setting: Setting) -> RunOption:
         setting=setting,
         section=setting.section,
         everyday=stated.everyday,
-        default=default if default is not None or kind != "bool" or "/" in name else False,
-        show_default="by --calm" if setting.is_by_calm else stated.default_text or default is not None,
+        default=False if kind == "bool" and setting.default is not None else default,
+        show_default="by --calm"
+        if setting.is_by_calm
+        else stated.default_text or not (default is None or default is False),
         metavar=value or None,
         envvar=stated.variable,
         show_envvar=stated.variable is not None,
-        needs=next(iter(stated.needs), ""),
         help=help,
         **attributes,
     )
@@ -197,11 +203,13 @@ class RunCommand(click.Command):
                 formatter.write_dl(lines)
 
 
-def run_command(name: str, *, hides: str = "") -> Callable[[Callable[..., int | None]], RunCommand]:
+def run_command(
+    name: str, *, hides: str = "", sources: Callable[..., Sequence[str]] = lambda **values: ()
+) -> Callable[[Callable[..., int | None]], RunCommand]:
     """Make a command of a function that receives the settings of a run, then the values of the command's own options.
 
     It has the options of all settings that are for `name`; those of the section `hides` are taken, and not listed.
-    Models are as they were named.
+    `sources` returns what the named files are (`livetrans.run.effect`). Models are as they were named.
     """
 
     def made(function: Callable[..., int | None]) -> RunCommand:
@@ -209,7 +217,7 @@ def run_command(name: str, *, hides: str = "") -> Callable[[Callable[..., int | 
         def with_settings(**values: Any) -> int | None:
             context = click.get_current_context()
             settings = settings_of(context)
-            _refuse_without_effect(context, settings)
+            _refuse_without_effect(settings, sources(**context.params))
             return function(settings, **{key: value for key, value in values.items() if key not in shared})
 
         command = click.command(name, cls=RunCommand)(with_settings)
@@ -256,57 +264,30 @@ def settings_of(context: click.Context) -> Settings:
 def _between(context: click.Context, settings: Settings) -> Settings:
     """Return the settings with all that `--between` sets: a conversation has no other languages."""
     between, meeting = settings.between, settings.meeting
-    has_two = context.params.get("with_mic", "me" in context.params)
     if not between or not between.languages:
-        if was_given("names") and not has_two:
-            other = "--with-mic or --between" if "with_mic" in context.params else "--between"
-            raise UsageError(f"--names has no effect without {other}; drop it, or add {other} LANGUAGES")
         return replace(settings, between=None, meeting=meeting if "me" in context.params else None)
-    for name in ("from", "to", "with_mic"):
-        if was_given(name):
-            raise UsageError(f"--{name.replace('_', '-')} has no effect with --between; drop one of them")
     is_named = meeting and context.get_parameter_source("names") not in (None, ParameterSource.DEFAULT)
     between = replace(between, names=meeting.names if meeting and is_named else ())
     return replace(settings, between=between, meeting=None, sources=between.languages, targets=between.languages)
 
 
-_COMPARED = "with --compare, whose methods have settings of their own (ssbd@0.5)", "replay without --compare"
-
-
-def _is_of_method(setting: Setting, settings: Settings) -> bool:
-    """Return whether a comparison has the setting from its methods, not from the run."""
-    if setting.key == "mask":
-        return settings.mask.mode == "output"
-    return setting.field.startswith(("decoding.", "calm", "prompt.history", "draft_model.gamma"))
-
-
-def _refuse_without_effect(context: click.Context, settings: Settings) -> None:
-    """Refuse an option on the command line that has no effect with the others.
+def _refuse_without_effect(settings: Settings, sources: Sequence[str]) -> None:
+    """Refuse an option on the command line that has no effect in the run.
 
     Raises:
         UsageError: it says which, and what to do.
     """
+    context = click.get_current_context()
+    way = Way(settings, context.params, tuple(sources), wants_screen(settings.output))
     for option in context.command.params:
-        if not isinstance(option, RunOption) or not was_given(option.name or ""):
+        value = context.params.get(option.name or "")
+        if not isinstance(option, RunOption) or not was_given(option.name or "") or option.is_off(value):
             continue
-        name = option.opts[-1]
-        if isinstance(option.type, click.Choice):
-            name += f" {context.params[option.name or '']}"
-        found = conflict(option.setting, settings) if option.setting else None
-        for other in context.command.params if option.needs not in SETTINGS else ():
-            if other.name == option.needs.replace("-", "_") and context.params[other.name] in (None, False):
-                found = (f"without {other.opts[-1]}", f"add {other.opts[-1]} {other.metavar or ''}".rstrip())
-        if option.setting and context.params.get("compare"):
-            found = _COMPARED if _is_of_method(option.setting, settings) else None
-        if found:
-            found = (
-                found[0].replace(f"--method {settings.decoding.method}", f"--method {context.params['method']}"),
-                found[1],
-            )
-            if found[0] == f"with --{option.needs}" and not was_given(option.needs.replace("-", "_")):
-                key = f"the key {option.needs} of the configuration file"
-                found = f"with {key}", "remove that key"
-            raise UsageError(f"{name} has no effect {found[0]}; drop it, or {found[1]}")
+        if found := without_effect(option.opts[-1].lstrip("-"), way):
+            is_opposite = value is False and option.setting and option.setting.default is None
+            name = (option.secondary_opts if is_opposite else option.opts)[0]
+            name += f" {value}" if isinstance(option.type, click.Choice) else ""
+            raise UsageError("; ".join([f"{name} {found[0]}", " or ".join(["drop it", *filter(None, [found[1]])])]))
 
 
 def wants_screen(output: OutputSettings) -> bool:

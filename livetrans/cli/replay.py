@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import click
 
-from livetrans.audio.source import WHOLE, Part, ReplayClock
+from livetrans.audio.source import Part, ReplayClock
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.base.files import input_path, require_new_files, write_new
 from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant, was_given
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import RunOption, run_command, run_option, wants_screen
+from livetrans.cli.options import run_command, run_option, wants_screen
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
-from livetrans.config import OutputSettings, Settings, with_field
+from livetrans.config import PromptSettings, Settings, with_field
 from livetrans.events import Origin
 from livetrans.models.chosen import choose_models, embedded_notice
+from livetrans.run.effect import PIPE, SOUND, TRANSCRIPT
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_file, from_live, open_recorded
+from livetrans.run.places import check_places
 from livetrans.run.publisher import Publish, warning_once
 from livetrans.run.runner import RecordIncomplete
 from livetrans.run.tracks import QueuedSource
@@ -36,15 +38,24 @@ from livetrans.session.store import is_session, origin_of, path_or_session
 STDIN, STDIN_NAME = "-", "standard input"
 OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
-_NOT_WITH_COMPARE = {
-    "-o": "place", "--jsonl": "jsonl", "--session": "session", "--name": "name", "--keep-audio": "keep_audio",
-    "--caption-file": "caption_file",
-}  # fmt: skip
-"""What a comparison does not write, with the names of the options' values."""
 
 
-@run_command("replay")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=complete_file_or_session)
+def _kind(file: str) -> str:
+    """Return what a file is, as `livetrans.run.effect` calls it."""
+    if file == STDIN:
+        return PIPE
+    return TRANSCRIPT if Path(file).suffix == ".jsonl" or is_session(Path(file)) else SOUND
+
+
+def _found(name: str) -> str:
+    """Return the path of a file or session that a user named."""
+    return name if name == STDIN else str(path_or_session(str(input_path(name))))
+
+
+@run_command("replay", sources=lambda files, **_: [*map(_kind, files)])
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=Parsed(_found), shell_complete=complete_file_or_session
+)
 @run_option(
     "--speed",
     type=click.Choice(["real", "max"]),
@@ -69,7 +80,7 @@ _NOT_WITH_COMPARE = {
     "the recording's name; a folder stands for {name}.srt in it. With several languages in --to there is a file for "
     "each, such as talk.de.srt.",
 )
-@run_option("--force", is_flag=True, needs="place", help="With -o: overwrite FILE if it exists.")
+@run_option("--force", is_flag=True, help="With -o: overwrite FILE if it exists.")
 @run_option(
     "--start", type=Parsed(instant), metavar="[H:]M:S", everyday=True, help="Begin there. Times are the recording's."
 )
@@ -84,7 +95,6 @@ _NOT_WITH_COMPARE = {
     "--repeats",
     type=CountRange(1, 99),
     default=1,
-    needs="compare",
     help="With --compare: how often everything is done; the table shows medians and spread.",
 )
 @run_option(
@@ -92,7 +102,6 @@ _NOT_WITH_COMPARE = {
     "format_",
     type=click.Choice(FORMATS),
     default="text",
-    needs="compare",
     help="With --compare: how the table is written.",
 )
 def command(
@@ -115,66 +124,32 @@ def command(
     readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
     If Ctrl-C ends a replay with -o or at full speed, what was heard is kept, and the exit code is 130.
     """
-    if offline and speed == "real" and was_given("speed"):
-        raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
-    real_time = speed == "real" and compare is None and not offline
-    if not real_time:
-        settings = with_field(settings, "transcriber.adaptive", False)
-    if offline and not was_given("step"):  # One in the configuration file is a listener's.
-        settings = with_field(settings, "transcriber.step", OFFLINE_STEP)
-    if not real_time and was_given("serve"):
-        raise UsageError(
-            "--serve is for captions at the pace of speech; drop it, or --speed max, --offline or --compare"
-        )
-    part = Part(start or 0.0, end)
-    if end is not None and end <= part.start:
-        raise UsageError("--end is not after --start; choose a later one")
-    if len(files) > 1:
-        _refuse_for_several(settings.output, real_time, compare)
-    files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
-    if all(map(_is_recorded, files)):
-        _refuse_options_of_sound()
-    outputs = _output_files(place, files, settings.targets, force) if place is not None else {}
-    if compare is not None and settings.between:
-        raise UsageError("--compare measures one direction; give its languages with --from and --to, not --between")
-    if compare is not None and len(settings.targets) > 1:
-        raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
-    unused = [option for option, name in _NOT_WITH_COMPARE.items() if was_given(name)]
-    if compare is not None and unused:
-        raise UsageError(f"--compare only prints its table; drop {' and '.join(unused)}")
-    code, said = 0, set[str]()
-    for number, file in enumerate(files, 1):
+    is_fast = offline or speed == "max" or compare is not None
+    plan = Plan(
+        _resolve(settings, is_fast=is_fast, is_offline=offline, compares=compare is not None),
+        files,
+        not is_fast,
+        compare is not None,
+        Part(start or 0.0, end),
+        _output_files(place, files) if place is not None else {},
+        force,
+    )
+    _check(plan)
+    code = 0
+    for number, file in enumerate(files):
         try:
             if len(files) > 1:
                 say(f"{Path(file).name}:")
-            source = replace(_open_source(file, settings, part, real_time, said), inputs=tuple(map(Path, files)))
+            source = replace(_open(plan, file), inputs=tuple(map(Path, files)))
             if compare is not None:
                 from livetrans.cli.bench_run import compare_methods
 
                 compare_methods(source, compare, repeats, format_)
                 continue
-            output = outputs.get(file)
-            subtitles = output is not None and format_of(output) in ("srt", "vtt")
-            captions = LastCaptions(source.settings) if output else None
-            try:
-                ended = (run_live if real_time else run_at_once)(source, captions, writes_subtitles=subtitles)
-            except Exception as error:
-                if output and captions and not captions.is_empty:
-                    with suppress(SessionError):
-                        _write(output, captions, force)  # The session may lack them: it may be what failed.
-                    if not isinstance(error, RecordIncomplete):
-                        say("That is what was translated before the failure.")
-                raise
-            if ended.stopped_at and (output or (ended.by_signal and not real_time)):
-                _keep_part(ended, output, captions, files[number:], force)
-                if ended.by_signal:
-                    return 130
-            elif output and captions:
-                _write(output, captions, force)
-            if source.audio is not None and source.audio.damage:
-                code = 1
-                if real_time and wants_screen(settings.output):
-                    say(f"livetrans: {source.audio.damage}")  # The screen has gone, and its warning with it.
+            stopped, is_damaged = _run(plan, file, source, files[number + 1 :])
+            if stopped:
+                return 130
+            code = max(code, int(is_damaged))
         except LivetransError as error:
             if len(files) == 1 or isinstance(error, UsageError):
                 raise
@@ -183,33 +158,36 @@ def command(
     return code
 
 
-def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | None) -> None:
-    """Refuse options that make sense for a single recording only."""
-    if real_time:
-        raise UsageError("several files are replayed with --offline or --speed max; add one of them, or name one file")
-    if compare is not None or output.session or output.name or output.jsonl not in (None, "-"):
-        raise UsageError("--compare, --session, --name and --jsonl FILE are for one file; drop them, or name one file")
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a command line asks for, before any file is opened."""
+
+    settings: Settings
+    files: tuple[str, ...]
+    real_time: bool
+    compares: bool
+    part: Part
+    outputs: Mapping[str, Path]
+    """The file of -o by recording; empty without -o."""
+    force: bool
+    said: set[str] = field(default_factory=set)
+    """The warnings about models that were given for an earlier file; they are not given again."""
 
 
-def _is_recorded(file: str) -> bool:
-    """Return whether a file is a recorded transcript stream."""
-    return file != STDIN and (Path(file).suffix == ".jsonl" or is_session(Path(file)))
+def _resolve(settings: Settings, *, is_fast: bool, is_offline: bool, compares: bool) -> Settings:
+    """Return the settings of a replay, whatever a listener has set in the configuration file."""
+    if is_fast:
+        settings = with_field(settings, "transcriber.adaptive", False)
+    if is_offline and not was_given("step"):
+        settings = with_field(settings, "transcriber.step", OFFLINE_STEP)
+    return replace(settings, prompt=PromptSettings()) if compares else settings
 
 
-def _refuse_options_of_sound() -> None:
-    """Refuse the options of recognition on the command line: transcripts are not recognised again."""
-    for option in click.get_current_context().command.params:
-        if isinstance(option, RunOption) and option.setting and was_given(option.name or ""):
-            stage = option.setting.field.partition(".")[0]
-            if stage in ("recogniser", "gate", "transcriber") or option.setting.key == "keep-audio":
-                raise UsageError(f"{option.opts[-1]} is for sound, and this is a recorded transcript; drop it")
-
-
-def _output_files(place: str, files: Sequence[str], languages: Sequence[str], force: bool) -> dict[str, Path]:
-    """Return the output file of each recording, as -o names it. Called before the run, which may take hours.
+def _output_files(place: str, files: Sequence[str]) -> dict[str, Path]:
+    """Return the output file of each recording, as -o names it.
 
     Raises:
-        UsageError: it cannot be written, or several recordings would be written to one.
+        UsageError: it names no file, or its folder is not there.
     """
     if place == STDIN:
         raise UsageError("-o names a file; leave it out for captions on standard output")
@@ -218,13 +196,62 @@ def _output_files(place: str, files: Sequence[str], languages: Sequence[str], fo
         place = str(Path(place) / "{name}.srt")
     outputs = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
     for path in outputs.values():
-        format_of(path)
-        require_new_files(language_files(path, languages).values(), "-o", force=force)
         if not path.parent.is_dir() and not (names_folder and path.parent.parent.is_dir()):
             raise UsageError(f"there is no folder {path.parent}; create it, or choose another one for -o")
-    if len(set(outputs.values())) < len(files):
-        raise UsageError(f"-o {place} is the same file for two recordings; name a folder, or {{name}}.srt")
     return outputs
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what cannot be done, before the run, which may take hours.
+
+    Raises:
+        UsageError: it says what, and what to do.
+    """
+    settings, part = plan.settings, plan.part
+    if plan.real_time and len(plan.files) > 1:
+        raise UsageError("several files are replayed with --offline or --speed max; add one of them, or name one file")
+    if part.end is not None and part.end <= part.start:
+        raise UsageError("--end is not after --start; choose a later one")
+    if plan.compares and len(settings.targets) > 1:
+        raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
+    if len({*plan.files}) < len(plan.files):
+        raise UsageError("a recording is named twice; name it once")
+    outputs = []
+    for path in plan.outputs.values():
+        format_of(path)
+        places = [*language_files(path, settings.targets).values()]
+        require_new_files(places, "-o", force=plan.force)
+        outputs += [("-o", place) for place in places]
+    check_places(settings, map(Path, plan.files), outputs)
+
+
+def _run(plan: Plan, file: str, source: OpenSource, left: Sequence[str]) -> tuple[bool, bool]:
+    """Run on one source; return whether the user ended the command, and whether the recording is damaged.
+
+    `left`: the files that come after it.
+    """
+    output = plan.outputs.get(file)
+    subtitles = output is not None and format_of(output) in ("srt", "vtt")
+    captions = LastCaptions(source.settings) if output else None
+    try:
+        ended = (run_live if plan.real_time else run_at_once)(source, captions, writes_subtitles=subtitles)
+    except Exception as error:
+        if output and captions and not captions.is_empty:
+            with suppress(SessionError):
+                _write(output, captions, plan.force)  # The session may lack them: it may be what failed.
+            if not isinstance(error, RecordIncomplete):
+                say("That is what was translated before the failure.")
+        raise
+    if ended.stopped_at and (output or (ended.by_signal and not plan.real_time)):
+        _keep_part(ended, output, captions, left, plan.force)
+        if ended.by_signal:
+            return True, False
+    elif output and captions:
+        _write(output, captions, plan.force)
+    damage = source.audio.damage if source.audio else ""
+    if damage and plan.real_time and wants_screen(source.settings.output):
+        say(f"livetrans: {damage}")  # The screen has gone, and its warning with it.
+    return False, bool(damage)
 
 
 def _keep_part(
@@ -254,24 +281,25 @@ def _write(path: Path, captions: LastCaptions, force: bool) -> None:
         say(f"Written: {file}")
 
 
-def _open_source(file: str, settings: Settings, part: Part, real_time: bool, said: set[str]) -> OpenSource:
-    """Open the source before models are loaded, so that a bad file is reported at once.
-
-    `said`: the warnings about models that were given for an earlier file; they are not given again.
-    """
-    warn_once = warning_once(warn, said)
+def _open(plan: Plan, file: str) -> OpenSource:
+    """Open a source before models are loaded, so that a bad file is reported at once."""
+    settings, real_time = plan.settings, plan.real_time
+    warn_once = warning_once(warn, plan.said)
     path = None if file == STDIN else Path(file)
-    if (_is_recorded(file) or file == STDIN) and part != WHOLE:
-        raise UsageError("--start and --end are for recordings of sound; drop them")
     clock: Clock = ReplayClock(SystemClock()) if real_time else SystemClock()
     notices = PostponedNotices()
-    if path is not None and _is_recorded(file):
+    if path is not None and _kind(file) == TRANSCRIPT:
         from livetrans.session.recorded import RecordedTranscripts
 
         transcripts = RecordedTranscripts(path, clock, real_time, notices)
         settings = replace(settings, recogniser=None, meeting=transcripts.meeting)
         if transcripts.between and not (settings.between or was_given("from") or was_given("to")):
             pair = transcripts.between.languages
+            if plan.compares:
+                raise UsageError(
+                    f"{path.name} is a conversation, and --compare measures one direction; add --from {pair[0]} --to "
+                    f"{pair[1]}, or the other way round"
+                )
             settings = replace(settings, between=transcripts.between, sources=pair, targets=pair)
         settings = choose_models(settings, warn_once)
 
@@ -299,7 +327,7 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool, sai
     from livetrans.audio.file import AudioFile
 
     if notice is not None:
-        warning_once(notices, said)(notice)
-    audio = AudioFile(path, clock, real_time, notices, part)
-    origin = replace(origin_of(path), start=part.start, end=part.end)
+        warning_once(notices, plan.said)(notice)
+    audio = AudioFile(path, clock, real_time, notices, plan.part)
+    origin = replace(origin_of(path), start=plan.part.start, end=plan.part.end)
     return OpenSource(settings, clock, path.name, from_file(audio, origin, settings, clock, notices), notice, audio)

@@ -11,11 +11,11 @@ from typing import cast, get_args
 import click
 
 from livetrans.base.errors import SessionError, UsageError
-from livetrans.base.files import require_new_files, write_new
+from livetrans.base.files import require_apart, require_new_files, write_new
 from livetrans.base.text import counted, display_width, duration, file_size, fitted, track_label, visible
 from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, complete_session
 from livetrans.cli.messages import require_yes, say, warn
-from livetrans.session.codec import dump
+from livetrans.session.codec import dump, events_file
 from livetrans.session.export import Format, LastCaptions, export, language_files, read_captions
 from livetrans.session.store import (
     LAST,
@@ -275,6 +275,7 @@ def export_command(
             say(f"These are the captions in {languages[0]}; --to {others} has others, and -o FILE writes all.")
     else:
         files = language_files(output, languages)
+        require_apart([("-o", file) for file in files.values()], [events_file(path)])
         require_new_files(files.values(), "--output", force=force)
         for language, file in files.items():
             write_new(file, export(captions, made, which, language), "--output", force=force)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from livetrans.config import DecodingSettings, Setting, Settings
+from livetrans.config import DecodingSettings
 from livetrans.decoding.double import double
 from livetrans.decoding.drafting import MOST_SMALL_TOKENS, DraftModel, Proposal
 from livetrans.decoding.loop import Decoded, Decoding, Draft
@@ -158,19 +158,4 @@ DECODERS: dict[str, Decoder] = {
 }
 
 
-def conflict(setting: Setting, settings: Settings) -> tuple[str, str] | None:
-    """Return the reason why a setting has no effect in a run, with the way out; None if it has an effect."""
-    stage, _, name = setting.field.partition(".")
-    if stage == "decoding":
-        users = [row.name for row in DECODERS.values() if name in row.uses]
-        if name == "final" and settings.decoding.final == "careful":
-            users = [row.name for row in DECODERS.values() if row.final]
-        if name == "final" and settings.decoding.final == "fresh":
-            users = [row.name for row in DECODERS.values() if row.name != "cd"]  # Which takes nothing back.
-        method = settings.decoding.method
-        if users and method not in users:
-            return f"with --method {method}", f"choose --method {' or '.join(users)}"
-    return setting.conflict(settings)
-
-
-__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel", "conflict"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel"]

@@ -302,8 +302,6 @@ def open_records(settings: OutputSettings) -> list[Sink]:
             undo.callback(captions.close)
         if settings.name is not None:
             check_name(settings.name)
-            if settings.session or not settings.record_session:
-                raise UsageError("--name is for a session in the user's data folder; drop --session or --no-session")
         if settings.record_session:
             folder = (
                 settings.session.expanduser()

@@ -18,9 +18,9 @@ from livetrans.base.errors import LivetransError, UsageError
 from livetrans.base.installation import user_folder
 from livetrans.base.languages import AUTO, LANGUAGES
 from livetrans.config import CALM, SETTINGS, UNNAMED, Settings
-from livetrans.decoding import conflict
 from livetrans.events import NameCorrected
 from livetrans.names.file import add_spelling
+from livetrans.run.effect import Way, without_effect
 from livetrans.run.pipeline import Pipeline
 
 
@@ -51,7 +51,7 @@ class Command:
         if setting is None:
             return is_served or not self.needs_server
         value = setting.of(settings)
-        return conflict(setting, settings) is None and not (isinstance(value, tuple) and len(value) < 2)
+        return without_effect(self.setting, Way(settings)) is None and not (isinstance(value, tuple) and len(value) < 2)
 
 
 def _stepping(keys: str, setting: str, step: float, word: str, title: str, meaning: str) -> Command:
@@ -145,8 +145,8 @@ def palette(commands: Iterable[Command]) -> Iterator[tuple[str, str, str]]:
 def next_calm(run: Pipeline) -> str:
     """Choose the next calm setting, or the first if single settings were changed."""
     settings, names = run.settings, list(CALM)
-    if found := conflict(SETTINGS["calm"], settings):
-        return f"calm has no effect {found[0]}; m moves mask-k"
+    if found := without_effect("calm", Way(settings)):
+        return f"calm {found[0]}; m moves mask-k"
     name = names[(names.index(settings.calm) + 1) % len(names)] if settings.calm else names[0]
     run.change("calm", name)
     return f"calm: {name}"
@@ -155,8 +155,8 @@ def next_calm(run: Pipeline) -> str:
 def move(run: Pipeline, key: str, step: float) -> str:
     """Change the number of a setting by `step`, within its range."""
     setting = SETTINGS[key]
-    if found := conflict(setting, run.settings):
-        return f"{key} has no effect {found[0]}"
+    if found := without_effect(key, Way(run.settings)):
+        return f"{key} {found[0]}"
     before = setting.of(run.settings)
     if key == "bias" and step > 0 and before >= MOST_BIAS:
         return f"bias {before:.2f}: more changes nothing, the whole draft is accepted"

@@ -212,8 +212,12 @@ BAD = [
         (["table", "{run}", "--table", "6"], "`bench run --recorded`"),
         (["run", "--recorded", "{demo}", "--words", "5"], "--words is for --source"),
         (["run", "--recorded", "{demo}", "--minimum-words", "5"], "--minimum-words is for --source"),
-        (["run", "--source", "{a}", "-o", "{a}", "--force"], "{a} is what is to be translated"),
-        (["run", "--recorded", "{folder}/s", "-o", "{folder}/s/talk.jsonl", "--force"], "is what is to be translated"),
+        (["run", "--source", "{a}", "-o", "{a}", "--force"], "-o {a} would be written over what is read"),
+        (
+            ["run", "--recorded", "{folder}/s", "-o", "{folder}/s/talk.jsonl", "--force"],
+            "would be written over what is read",
+        ),
+        (["run", "--source", "{a}", "--mt", "{model}", "-o", "{model}", "--force"], "-o {model} would be written over"),
         (["run", "--recorded", "{run}"], "{run} is a run of the benchmark, not a session"),
         (["table", "{demo}"], "is a session, not a run; measure on it with `livetrans bench run --recorded"),
         (["run", "--source", "{a}", "--methods", "rt,cd", "-o", "{run}"], "holds another run ("),
@@ -224,7 +228,8 @@ def test_a_message_says_what_to_do(
     run_file: Path, tmp_path: Path, arguments: list[str], advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     demo = Path(__file__).parents[2] / "recordings" / "demo.jsonl"
-    places = {"a": tmp_path / "source.en", "run": run_file, "folder": tmp_path, "demo": demo}
+    model = shutil.copyfile(demo.parents[1] / "models" / "livetrans-en-de.q8_0.gguf", tmp_path / "m.gguf")
+    places = {"model": model, "a": tmp_path / "source.en", "run": run_file, "folder": tmp_path, "demo": demo}
     (tmp_path / "s").mkdir()
     shutil.copyfile(demo, tmp_path / "s" / "talk.jsonl")
     before = run_file.read_bytes()

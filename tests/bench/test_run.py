@@ -118,6 +118,18 @@ _TEXTS = st.text()
 _SECONDS = st.floats(0, 1000).map(lambda seconds: round(seconds, 6))
 
 
+def test_a_file_that_another_bench_writes_is_left_to_it(tmp_path: Path) -> None:
+    corpus, path = corpus_of(tmp_path), tmp_path / "run.jsonl"
+    header, segments = header_of(corpus), [one.segment for one in corpus.segments]
+    with RunWriter(path, header, segments):
+        before = path.read_bytes()
+        for overwrite in (False, True):
+            with pytest.raises(UsageError, match="is being written by another command"):
+                RunWriter(path, header, segments, overwrite=overwrite)
+        assert path.read_bytes() == before
+    RunWriter(path, header, segments).__exit__(None, None, None)
+
+
 @given(_TEXTS, _TEXTS, st.lists(st.integers(0, 300_000)), _SECONDS, st.none() | _SECONDS)
 def test_lines_come_back_as_they_were(
     source: str, text: str, tokens: list[int], seconds: float, end: float | None

@@ -41,7 +41,7 @@ def test_methods_are_compared_in_a_table(segments: int, tmp_path: Path, capfd: p
     lines = (RECORDINGS / "long.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     stream = tmp_path / "long.jsonl"
     stream.write_text("".join(line for line in lines if json.loads(line).get("segment_id", 0) < segments))
-    assert run(["replay", str(stream), "--compare", "ssbd@0.2:final=fresh,cd", "--no-session"]) == 0
+    assert run(["replay", str(stream), "--compare", "ssbd@0.2:final=fresh,cd"]) == 0
     rows = table_of(capfd.readouterr().out)
     assert list(rows) == ["rt", "ssbd@0.2:final=fresh", "cd"]
     assert rows["rt"]["speedup"] == rows["rt"]["TPS ratio"] == "1.00"
@@ -58,7 +58,7 @@ def test_repeats_show_as_spread_and_a_comparison_has_every_format(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
-    command = ["replay", str(stream), "--compare", "rt,cd", "--no-session", "--repeats", "3"]
+    command = ["replay", str(stream), "--compare", "rt,cd", "--repeats", "3"]
     assert run([*command, "--format", "json"]) == 0
     [table] = json.loads(capfd.readouterr().out)["tables"]
     [base, cd] = table["rows"]
@@ -95,13 +95,23 @@ def test_options_of_a_comparison_need_one(tmp_path: Path, option: list[str], cap
         ("We go home.", "rt,window,paper", "for example ssbd@0.2", 2),
         ("We go home.", "rt,spec", "spec needs a draft model", 2),
         ("We go home.", "rt,cd --to de,fr", "one language; give one of de, fr", 2),
-        ("We go home.", "rt,cd --between en,de", "one direction; give its languages with --from and --to", 2),
+        (
+            "We go home.",
+            "rt,cd --between en,de",
+            "one direction; drop it or give its languages with --from and --to",
+            2,
+        ),
         ("We go home.", "rt,ssbd --bias 0.5", "--bias has no effect with --compare", 2),
         ("We go home.", "rt,ssbd --method cd", "--method cd has no effect with --compare", 2),
         ("We go home.", "rt,ssbd --calm still", "--calm still has no effect with --compare", 2),
         ("We go home.", "rt,ssbd --mask output", "--mask output has no effect with --compare", 2),
         ("We go home.", "rt,ssbd --history 2", "--history has no effect with --compare", 2),
-        ("We go home.", "rt,ssbd --caption-file new.txt", "--compare only prints its table", 2),
+        (
+            "We go home.",
+            "rt,ssbd --caption-file new.txt",
+            "--caption-file has no effect with --compare, which only prints its table",
+            2,
+        ),
         ("We go home.", "rt,ssbd --draft-model livetrans-en-de", "no method uses --draft-model", 2),
     ],
 )
@@ -109,6 +119,23 @@ def test_what_cannot_be_compared_is_one_sentence(
     tmp_path: Path, segment: str, methods: str, sentence: str, code: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = transcripts(tmp_path / "s.jsonl", segment)
-    assert run(["replay", str(stream), "--compare", *methods.split(), "--no-session"]) == code
+    assert run(["replay", str(stream), "--compare", *methods.split()]) == code
     captured = capfd.readouterr()
     assert captured.out == "" and sentence in captured.err.splitlines()[-1]
+
+
+def test_a_recorded_conversation_is_compared_in_the_direction_that_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream, lines = tmp_path / "s.jsonl", []
+    for line in (RECORDINGS / "demo.jsonl").read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event["event"] == "run_started":
+            event["settings"] |= {"between": {"languages": ["en", "de"], "names": ["Ana", "Ben"]}}
+        if event.get("segment_id", 0) < 2:
+            lines.append(event | ({"language": ("en", "de")[event["segment_id"]]} if "segment_id" in event else {}))
+    stream.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert run(["replay", str(stream), "--compare", "rt,cd"]) == 2
+    assert "one direction; add --from en --to de, or the other way round" in capfd.readouterr().err
+    assert run(["replay", str(stream), "--compare", "rt,cd", "--from", "en", "--to", "de"]) == 0
+    assert "1 segment of s.jsonl, en-de" in " ".join(capfd.readouterr().out.split())

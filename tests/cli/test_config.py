@@ -12,8 +12,8 @@ import pytest
 from livetrans.base.errors import SourceError
 from livetrans.cli import cli, run
 from livetrans.cli.options import read_config, template
-from livetrans.cli.replay import OFFLINE_STEP
-from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE, Settings
+from livetrans.cli.replay import OFFLINE_STEP, Plan
+from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE
 
 
 @pytest.fixture
@@ -89,10 +89,10 @@ def test_a_wrong_file_is_one_sentence(config_file: Path, capsys: pytest.CaptureF
 def test_an_offline_run_takes_long_steps_whatever_a_listener_has_set(
     config_file: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], step: float
 ) -> None:
-    def opened(file: str, settings: Settings, *_: object) -> NoReturn:
-        raise SourceError(f"step {settings.transcriber.step}")
+    def opened(plan: Plan, file: str) -> NoReturn:
+        raise SourceError(f"step {plan.settings.transcriber.step}")
 
     config_file.write_text("step = 1.5\n")
-    monkeypatch.setattr("livetrans.cli.replay._open_source", opened)
+    monkeypatch.setattr("livetrans.cli.replay._open", opened)
     with pytest.raises(SourceError, match=f"step {step}"):
         cli.main(["replay", __file__, "--offline", *options], standalone_mode=False)

@@ -30,6 +30,7 @@ from livetrans.decoding import DECODERS
 from livetrans.events import Notice
 from livetrans.models import find
 from livetrans.models.chosen import choose_models
+from livetrans.run import effect
 
 
 class Seen:
@@ -94,6 +95,7 @@ OF_KINDS = {
     "pair": "fr,German",
 }
 NEEDED = {"gamma": "--draft-model tower", "mt-back": "--between en,de"}
+NEEDED |= dict.fromkeys(("names", "me", "me-to", "device"), "--with-mic")
 
 
 def test_a_conversation_has_a_translator_for_each_direction_one_for_both_if_there_is(seen: Seen, models: Path) -> None:
@@ -146,8 +148,9 @@ def test_every_option_reaches_its_setting(seen: Seen, setting: Setting, tmp_path
         text = str(setting.option.span[1] or 9)
     found: list[Settings] = []
 
-    @run_command(next(iter(setting.option.commands), "replay"))
-    def command(settings: Settings) -> None:
+    @run_command([*setting.option.commands, "replay"][0])
+    @run_option("--with-mic", is_flag=True)
+    def command(settings: Settings, with_mic: bool) -> None:
         found.append(settings)
 
     command.main(
@@ -245,8 +248,8 @@ OUT_OF_RANGE = (
     [
         *((line, line.split()[0]) for line in OUT_OF_RANGE.split(",")),
         ("--gamma 3", "--gamma has no effect without --draft-model"),
-        ("--no-session --keep-audio", "--no-session"),
-        ("--no-session --session folder", "--no-session"),
+        ("--no-session --keep-audio", "--keep-audio has no effect where no session is recorded"),
+        ("--no-session --session folder", "--session has no effect where no session is recorded"),
         ("--from en --to English", "--from and --to are both"),
         ("--from de,auto --to de", "--from and --to are both"),
         ("--from en --to en-GB", "--from and --to are both"),
@@ -402,3 +405,64 @@ def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path) -> No
     settings = choose_models(settings, notices.append)
     assert settings.sources == ("en",)
     assert [notice.text for notice in notices] == ["livetrans-recogniser-en understands only English; using --from en."]
+
+
+def test_every_name_in_the_table_of_effects_is_an_option_or_a_stage() -> None:
+    stages = {f"{setting.field.partition('.')[0]}." for setting in SETTINGS.values() if "." in setting.field}
+    own = set()
+    for name in ("mic", "listen", "replay"):
+        command = cli.get_command(click.Context(cli), name)
+        own |= {option.opts[-1][2:] for option in command.params if isinstance(option, options.RunOption)}
+    named = set(chain.from_iterable(mode.idle.split() for mode in effect.MODES))
+    assert named <= stages | {*SETTINGS} | own
+
+
+RECORDING = str(Path(__file__).parents[2] / "recordings" / "demo")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("replay {}.flac --compare rt,cd --glossary names.tsv", "--glossary has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --repair none", "--repair none has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --no-session", "--no-session has no effect with --compare, which only prints"),
+        ("replay {}.flac --compare rt,cd --theme light", "--theme light has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --panel off", "--panel off has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --source-line below", "--source-line below has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --no-speedup", "--no-speedup has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --partials", "--partials has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --serve", "--serve has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd -o x.srt", "-o has no effect with --compare"),
+        ("replay {}.flac --compare rt,cd --mt-back x", "--mt-back has no effect with --compare"),
+        ("replay {}.flac --offline --serve", "--serve is for captions at the pace of speech"),
+        ("replay {}.flac --speed max --theme ansi", "--theme ansi is for captions at the pace of speech"),
+        ("replay {}.flac --compare rt,cd --speed real", "--speed real has no effect"),
+        ("replay {}.flac --force", "--force has no effect without -o; drop it or add -o FILE"),
+        ("replay {}.jsonl --start 0:10", "--start is for recordings of sound"),
+        ("replay {}.flac {}.jsonl --offline --compare rt,cd", "--compare is for one file"),
+        ("replay {}.flac {}.jsonl --offline --jsonl x.jsonl", "--jsonl is for one file"),
+        ("mic --plain --theme light", "--theme light has no effect on lines"),
+        ("mic --jsonl --partials", "--partials has no effect on lines of JSON"),
+        ("mic --no-session --keep-sessions 3", "--keep-sessions has no effect where no session is recorded"),
+        ("listen --device 3", "--device has no effect without --with-mic"),
+    ],
+)
+def test_what_has_no_effect_in_a_run_is_said_before_it(
+    line: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.tsv").write_text("Ana\n")
+    assert run(line.replace("{}", RECORDING).split()) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
+
+
+def test_a_flag_of_the_file_is_turned_off_for_a_run(seen: Seen, tmp_path: Path) -> None:
+    flags = {"keep-audio": "", "plain": "", "partials": "", "no-speedup": "", "no-session": "", "no-early-stop": ""}
+    (tmp_path / "config.toml").write_text("".join(f"{key} = true\n" for key in flags))
+    output = parsed(seen).output
+    assert (output.keep_audio, output.plain, output.partials, output.speedup, output.record_session) == (
+        True, True, True, False, False,
+    )  # fmt: skip
+    off = "--no-keep-audio --no-plain --no-partials --speedup --record-session --early-stop"
+    assert parsed(seen, *off.split()) == Settings()

@@ -265,6 +265,14 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
         ["talk.wav", "--start", "1:00", "--end", "0:30"],
         ["talk.wav", "--start", "-1"],
         ["one.jsonl", "two.jsonl", "-o", "x.srt"],
+        ["one.jsonl", "one.jsonl", "-o", "{name}.srt"],
+        ["one.jsonl", "--jsonl", "y.jsonl", "--caption-file", "y.jsonl"],
+        ["one.jsonl", "--jsonl", "y.jsonl", "-o", "y.jsonl"],
+        ["one.jsonl", "--caption-file", "y.srt", "-o", "./y.srt"],
+        ["one.jsonl", "--caption-file", "y.de.srt", "-o", "y.srt", "--to", "de,fr"],
+        ["one.jsonl", "-o", "one.jsonl", "--force"],
+        ["two.jsonl", "one.jsonl", "-o", "{name}.jsonl", "--force"],
+        ["one.jsonl", "--glossary", "there.srt", "-o", "there.srt", "--force"],
         ["one.jsonl", "two.jsonl", "--name", "x"],
         ["one.jsonl", "two.jsonl", "--speed", "real"],
         ["one.jsonl", "--offline", "--speed", "real"],
@@ -276,13 +284,14 @@ def test_what_cannot_be_written_or_played_is_refused_before_the_run(
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
         stream(Path(f"{name}.jsonl"), "A dog runs.")
+    recorded = Path("one.jsonl").read_text()
     Path("there.srt").write_text("mine")
     speed = [] if "--speed" in options else ["--offline"]
     assert run(["replay", *options, *speed]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and printed.err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jsonl", "there.srt", "two.jsonl"]
-    assert Path("there.srt").read_text() == "mine"
+    assert Path("there.srt").read_text() == "mine" and Path("one.jsonl").read_text() == recorded
 
 
 def test_lines_say_which_of_several_languages_they_have(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -314,7 +323,8 @@ def test_a_key_of_the_file_stops_no_comparison(tmp_path: Path, capfd: pytest.Cap
     config.write_text("no-session = true\n")
     capfd.readouterr()
     assert run(["replay", recorded, "--name", "x", "--config", str(config)]) == 2
-    assert "the key no-session of the configuration file" in capfd.readouterr().err
+    assert "record one with --record-session" in capfd.readouterr().err
+    assert run(["replay", recorded, "--name", "x", "--record-session", "--config", str(config)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -323,7 +333,10 @@ def test_a_key_of_the_file_stops_no_comparison(tmp_path: Path, capfd: pytest.Cap
 )
 def test_options_of_sound_are_refused_for_transcripts(option: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(DEMO.with_suffix(".jsonl")), *option.split()]) == 2
-    assert f"{option.split()[0]} is for sound, and this is a recorded transcript" in capfd.readouterr().err
+    assert (
+        f"{option if '-e' in option else option.split()[0]} is for sound, and this is a recorded transcript"
+        in capfd.readouterr().err
+    )
 
 
 def test_a_run_of_the_benchmark_is_called_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
