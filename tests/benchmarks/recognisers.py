@@ -2,13 +2,11 @@
 
     python tests/benchmarks/recognisers.py recordings [NAME ...]
     python tests/benchmarks/recognisers.py shapes [SHAPE ...]
-    python tests/benchmarks/recognisers.py windows MODEL FILE.wav ...
 
 `recordings` streams those of the tree through the embedded recogniser, converted for whisper.cpp, by both engines in
 turn: word error rate, cost, and how far the last shown word is behind the sound. `shapes` times single passes of
 random weights in OpenAI's shapes: full windows and short ones, five tokens for a second of sound, words timed.
-`windows` streams speech through a model of either format with full and with short windows, against the column
-`reference` of the `manifest.tsv` beside the files. One thread everywhere.
+One thread everywhere. What short windows cost a model in words: `make real ARGS="--only windows"`.
 """
 
 from __future__ import annotations
@@ -169,28 +167,9 @@ def time_shapes(shapes: list[str], folder: Path) -> None:
             print(f"{shape:8}{engine:24}{window:8}{length:8.0f}{seconds:9.3f}{seconds / length:9.3f}", flush=True)
 
 
-def compare_windows(names: list[str], folder: Path) -> None:
-    model, *files = map(Path, names)
-    recognisers = {
-        window: open_recogniser(RecogniserSettings(model, threads=1, window=window))
-        for window in ("full", "partials", "always")
-    }
-    runs: dict[str, list[Any]] = {name: [] for name in recognisers}
-    print(f"{'window':28}{'WER %':>8}{'s per s':>12}{'behind s':>10}")
-    for file in files:
-        with file.with_name("manifest.tsv").open(encoding="utf-8") as manifest:
-            rows = [line.rstrip("\n").split("\t") for line in manifest]
-        column = rows[0].index("reference")
-        reference = words(next(row[column] for row in rows if file.name in row))
-        for window, recogniser in recognisers.items():
-            runs[window].append((reference, stream(recogniser, file)))
-    for window, found in runs.items():
-        report(window, found)
-
-
 def main() -> None:
     command, *names = sys.argv[1:] or ["recordings"]
-    commands = {"recordings": compare_recordings, "shapes": time_shapes, "windows": compare_windows}
+    commands = {"recordings": compare_recordings, "shapes": time_shapes}
     with tempfile.TemporaryDirectory() as folder:
         commands[command](names, Path(folder))
 
