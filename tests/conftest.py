@@ -16,15 +16,13 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from livetrans.base import installation
+from tests import environment
 
 # Tests must neither use the models and settings of the user, nor write into his folders.
 HOME = tempfile.mkdtemp(prefix="livetrans-tests-home-")
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 os.environ["HOME"] = HOME
-for variable in (
-    "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
-    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "COLUMNS",
-):  # fmt: skip
+for variable in (*environment.SETTINGS, *environment.MODELS, "COLUMNS"):
     os.environ.pop(variable, None)
 # matplotlib lists the fonts in seconds: once for all processes.
 os.environ.setdefault("MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), "livetrans-tests-matplotlib"))

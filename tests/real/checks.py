@@ -1,4 +1,4 @@
-"""The checks, in the order in which they run. A check returns its figures, or raises `Failed` or `Skipped`."""
+"""The checks, in the order in which they run. A check returns its figures, or raises `Failed`, `Slow` or `Skipped`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from io import StringIO
 from itertools import chain, cycle
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import segno
+
+from livetrans.audio.file import AudioFile
+from livetrans.base.clock import SystemClock
 from livetrans.base.text import file_size
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import WEIGHTS
-from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, require
+from tests.audio.sound_server import write_wav
+from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, Slow, require
 
 Figures = Mapping[str, str]
 SMALLEST = "whisper-tiny"
@@ -34,6 +41,9 @@ the recordings, not measured."""
 LEAST_CHRF = 40.0
 """chrF on the tree's own sentences that a translator has to reach. The embedded one has 65.0; the English sentences
 themselves have 13.8, and other sentences in German 14.3."""
+LEAST_CHRF_OF_PEOPLE = 30.0
+"""The same on the recordings of people, of which half is a sonnet of 1609. The embedded translator, which was not made
+for such texts, has 26 on their written words; other sentences in German, as long, have 25."""
 GPU_DIFFERENCE = 0.05
 """Part of the updates that may differ on a GPU, where a batch is computed in another order than single tokens."""
 LEAKED = re.compile(r"<[|｜/]?\w|[|｜/]>|hy_(User|Assistant)|\[/?INST|^\s*(German|English|Deutsch|Translation)\s*:|\n")
@@ -64,6 +74,76 @@ def check(
         return function
 
     return add
+
+
+# Those that need a person come first: then nobody has to wait for a question.
+
+
+@check("microphone", "`mic` captions a person who speaks into a microphone.", minutes=10)
+def microphone(here: Here) -> Figures:
+    here.require_sound("microphone")
+    here.ask("Press Enter, then speak English sentences into the microphone for 10 seconds.")
+    return _listened(here, "mic")
+
+
+@check("what this computer plays", "`listen` captions what this computer plays.", minutes=10)
+def computer_sound(here: Here) -> Figures:
+    here.require_sound("output")
+    here.ask("Play English speech on this computer, such as a video, and press Enter.")
+    return _listened(here, "listen")
+
+
+def _listened(here: Here, command: str) -> Figures:
+    words = [command, "--plain", "--no-session", "--jsonl", here.folder / "events.jsonl"]
+    run = subprocess.Popen([*LIVETRANS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        run.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        run.send_signal(signal.SIGINT)
+    said = run.communicate()[1].strip().splitlines() or [""]
+    require(run.returncode == 0, f"`livetrans {command}` ended with exit code {run.returncode}: {said[-1]}")
+    lines = map(json.loads, (here.folder / "events.jsonl").read_text(encoding="utf-8").splitlines())
+    finals = [line for line in lines if line["event"] == "caption" and line["final"]]
+    require(finals, "no caption came in 15 s")
+    shown = "\n".join(f"{final['source']} -> {final['text']}" for final in finals)
+    answer = here.ask(f"{shown}\nIs this what was spoken? y or n")
+    require(answer.casefold().startswith("y"), "the person said that the captions are wrong")
+    return {"captions": str(len(finals))}
+
+
+@check("read aloud", "A phone in the network reads captions aloud, without the internet.", minutes=15)
+def read_aloud(here: Here) -> Figures:
+    """For nine minutes: all recordings, one after the other."""
+    here.ask("Take a phone that is in the same network, and press Enter.")
+    files = [AudioFile(file, SystemClock(), real_time=False) for file in sorted(RECORDINGS.glob("*.flac"))]
+    sound = write_wav(here.folder / "all.wav", np.concatenate([chunk.samples for file in files for chunk in file]))
+    command = [*LIVETRANS, "replay", sound, "--plain", "--serve", "lan", "--no-session"]
+    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        address = _address_of(run)
+        drawn = StringIO()
+        segno.make(address).terminal(drawn, compact=True)
+        here.tell(f"{drawn.getvalue()}\n{address}\n")
+        asked = (
+            "Open this address on the phone, and press Read aloud. When something was read, switch off its connection"
+        )
+        answer = here.ask(f"{asked} to the internet, not to the network. Was German speech heard all the time? y or n")
+    finally:
+        run.kill()
+        run.wait()
+    require(answer.casefold().startswith("y"), "the person did not hear the captions")
+    return {"heard": "yes"}
+
+
+def _address_of(run: subprocess.Popen[str]) -> str:
+    """Return the address that a run with --serve names."""
+    assert run.stderr is not None
+    lines = ["it printed nothing"]
+    for line in run.stderr:
+        if found := re.search(r"http://\S+", line):
+            return found[0]
+        lines.append(line.strip())
+    raise Failed(f"the run named no address: {lines[-1]}")
 
 
 @check("pull", "A model comes from the Hugging Face hub, with the hashes of the catalogue.", minutes=60)
@@ -191,8 +271,10 @@ def step(here: Here) -> Figures:
     model = here.recogniser()
     heard = {seconds: here.hear(model, here.clips()[:3], step=seconds) for seconds in (0.8, 0.4, 0.2)}
     cost = heard[0.8].cost
-    require(cost < 1, f"{model.name} takes {cost:.1f} s for a second of sound; choose a smaller one with --asr")
-    return {"model": model.name} | {k: v for each, one in heard.items() for k, v in one.figures(f"{each} s").items()}
+    figures = {"model": model.name} | {k: v for each, one in heard.items() for k, v in one.figures(f"{each} s").items()}
+    if cost >= 1:
+        raise Slow(f"{model.name} takes {cost:.1f} s for a second of sound; choose a smaller one with --asr", figures)
+    return figures
 
 
 @check("invented words", "Where nobody speaks, no words are written; in music a few at most.")
@@ -204,7 +286,7 @@ def invented_words(here: Here) -> Figures:
     return {"model": model.name} | {kind: f"{count} words a minute" for kind, count in words.items()}
 
 
-@check("names", "A list of names that nobody says changes no words, as hot words or by --repair names.", minutes=30)
+@check("names", "A list of names that nobody says changes no words, as hot words or by --repair names.", minutes=90)
 def names(here: Here) -> Figures:
     from tests.benchmarks.names import NAMES, OTHERS
     from tests.benchmarks.recognisers import errors, words
@@ -215,7 +297,9 @@ def names(here: Here) -> Figures:
     for options in ((), ("--glossary", glossary, "--repair", "names")):
         count = spoken = 0
         for clip in clips:
-            events = here.events(clip.file, "--asr", model, "--from", "en", "--to", "de", *options)
+            # Of no interest here is the translator, which would take most of the time.
+            models = ("--asr", model, "--mt", here.embedded_translator())
+            events = here.events(clip.file, *models, "--from", "en", "--to", "de", *options)
             finals = [event for event in events if event["event"] == "transcript" and event["final"]]
             reference = words(clip.reference)
             count += errors(reference, words(" ".join(final["committed"] for final in finals)))
@@ -310,23 +394,28 @@ def _cost(here: Here, model: Path) -> Figures:
     }
 
 
-def table(here: Here, streams: Path, model: Path) -> Figures:
+def table(here: Here, streams: Path, model: Path, least: float) -> Figures:
     updates, file = here.bench(
         "table", "--recorded", streams, "--methods", "rt,ssbd@0.2,window,cd", *_clock(), "--mt", model
     )
     rows = here.table(file, "calm")
+    require(rows["window"].get("chrF - rt high") is not None, "no reference was found for these streams")
     figures = {"model": model.name, "updates": str(len(updates) // len(rows))}
     for method, row in rows.items():
-        least, most = row.get("chrF - rt low"), row.get("chrF - rt high")
-        quality = f", chrF - rt {row['chrF - rt']:.1f} [{least:.1f}, {most:.1f}]" if least is not None else ""
-        figures[method] = f"speedup {row['speedup']:.2f}, NE of the screen {row['NE screen']:.3f}{quality}"
+        figures[method] = (
+            f"speedup {row['speedup']:.2f}, NE of the screen {row['NE screen']:.3f}, chrF {row['chrF']:.1f}"
+        )
+        if method != "rt":
+            interval = f"[{row['chrF - rt low']:.1f}, {row['chrF - rt high']:.1f}]"
+            figures[method] += f", chrF - rt {row['chrF - rt']:.1f} {interval}"
     retranslation, ours = rows["rt"], rows["window"]
+    require(ours["chrF"] >= least, f"{model.name} does not translate these: chrF {ours['chrF']:.0f}")
     require(
         ours["NE screen"] < retranslation["NE screen"],
         f"the default takes as many words back as rt: {figures['window']}",
     )
     require(ours["speedup"] > 1, f"the default is slower than rt: {figures['window']}")
-    require(ours.get("chrF - rt high", 0) >= 0, f"the default translates worse than rt: {figures['window']}")
+    require(ours["chrF - rt high"] >= 0, f"the default translates worse than rt: {figures['window']}")
     return figures
 
 
@@ -339,7 +428,7 @@ def _clock() -> tuple[str, str]:
 
 @check("table", "The default is calmer and faster than rt, and as good (models of the tree, transcripts of the tree).")
 def table_of_the_tree(here: Here) -> Figures:
-    return table(here, RECORDINGS, here.embedded_translator())
+    return table(here, RECORDINGS, here.embedded_translator(), LEAST_CHRF)
 
 
 @check(
@@ -353,7 +442,8 @@ def table_of_people(here: Here) -> Figures:
         events = here.events(clip.file, "--asr", recogniser, "--mt", here.embedded_translator())
         lines = "".join(json.dumps(event) + "\n" for event in events)
         (streams / f"{clip.file.stem}.jsonl").write_text(lines, encoding="utf-8")
-    return {"recogniser": recogniser.name, **table(here, streams, translator)}
+        (streams / f"{clip.file.stem}.de.txt").write_text(clip.german, encoding="utf-8")
+    return {"recogniser": recogniser.name, **table(here, streams, translator, LEAST_CHRF_OF_PEOPLE)}
 
 
 def bias_zero(here: Here, model: Path, allowed: float) -> Figures:
@@ -395,21 +485,23 @@ def comet(here: Here) -> Figures:
         "comet", "--recorded", RECORDINGS, "--methods", "rt,ssbd@0.2,window", "--mt", here.embedded_translator()
     )
     rows = here.table(file, "3", "--comet", here.comet)
-    require(rows["window"].get("COMET - rt high", 0) >= 0, f"the default is worse by COMET: {rows['window']}")
+    require(rows["window"]["COMET - rt high"] >= 0, f"the default is worse by COMET: {rows['window']}")
     return {method: f"{row['COMET']:.3f}" for method, row in rows.items()}
 
 
 @check("doctor", "With the models that a run takes, this machine keeps up.", minutes=15)
 def doctor(here: Here) -> Figures:
-    report = json.loads(here.livetrans("doctor", "--json"))
-    measured = report["measured"]
-    require(measured["keeps_up"], "; ".join(one["text"] for one in report["findings"] if one["name"] == "captions"))
-    shown = (
-        {"lag": f"{measured['lag']:.2f} s", "95 of 100 within": f"{measured['lag_95']:.2f} s"}
-        if measured["lag"]
-        else {}
-    )
-    return {"recogniser": measured["recogniser_model"], **shown}
+    report = json.loads(here.livetrans("doctor", "--json", may_fail=True))
+    findings, measured = report["findings"], report["measured"]
+    is_slow = not measured.get("keeps_up", True)
+    broken = [f"{one['name']}: {one['text']}" for one in findings if one["state"] == "broken"]
+    require(measured and (is_slow or not broken), "; ".join(broken))
+    figures = {"recogniser": measured["recogniser_model"]}
+    if measured["lag"]:
+        figures |= {"lag": f"{measured['lag']:.2f} s", "95 of 100 within": f"{measured['lag_95']:.2f} s"}
+    if is_slow:
+        raise Slow("; ".join(one["text"] for one in findings if one["name"] == "captions"), figures)
+    return figures
 
 
 @check("screen", "In a terminal, captions come at the pace of speech, and keys act.", minutes=10)
@@ -443,11 +535,7 @@ def served_captions(here: Here) -> Figures:
     command = [*LIVETRANS, "replay", RECORDINGS / "demo.flac", "--end", "0:12", "--plain", "--serve", "--no-session"]
     run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert run.stderr is not None
-        said = (re.search(r"http://\S+", line) for line in run.stderr)
-        address = next((found[0] for found in said if found), None)
-        require(address, "the run named no address")
-        with Reader(SimpleNamespace(address=address)) as reader:  # type: ignore[arg-type]
+        with Reader(SimpleNamespace(address=_address_of(run))) as reader:  # type: ignore[arg-type]
             reader.until_state("ended")
             read = reader.texts
         printed = run.communicate()[0].splitlines()
@@ -465,51 +553,6 @@ def killed_run(here: Here) -> Figures:
     done = kill(1, random.Random(1), here.folder)
     require(not done.broken, "; ".join(done.broken))
     return {"finals": str(done.finals), "of them by resume": str(done.added)}
-
-
-@check("microphone", "`mic` captions a person who speaks into a microphone.", minutes=10)
-def microphone(here: Here) -> Figures:
-    here.ask("Press Enter, then speak English sentences into the microphone for 10 seconds.")
-    return _listened(here, "mic")
-
-
-@check("what this computer plays", "`listen` captions what this computer plays.", minutes=10)
-def computer_sound(here: Here) -> Figures:
-    here.ask("Play English speech on this computer, such as a video, and press Enter.")
-    return _listened(here, "listen")
-
-
-@check("read aloud", "A phone in the network reads captions aloud, without the internet.", minutes=10)
-def read_aloud(here: Here) -> Figures:
-    here.ask("Take a phone that is in the same network, and press Enter.")
-    command = [*LIVETRANS, "replay", RECORDINGS / "pauses.flac", "--plain", "--serve", "lan", "--no-session"]
-    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=here.terminal)
-    try:
-        asked = "Open the address on the phone, press Read aloud. When something was read, switch off its connection to"
-        answer = here.ask(f"{asked} the internet, not to the network. Was German speech heard all the time? [y/n]")
-    finally:
-        run.kill()
-        run.wait()
-    require(answer.casefold().startswith("y"), "the person did not hear the captions")
-    return {"heard": "yes"}
-
-
-def _listened(here: Here, command: str) -> Figures:
-    words = [command, "--plain", "--no-session", "--jsonl", here.folder / "events.jsonl"]
-    run = subprocess.Popen([*LIVETRANS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        run.wait(timeout=15)
-    except subprocess.TimeoutExpired:
-        run.send_signal(signal.SIGINT)
-    said = run.communicate()[1].strip().splitlines() or [""]
-    require(run.returncode == 0, f"`livetrans {command}` ended with exit code {run.returncode}: {said[-1]}")
-    lines = map(json.loads, (here.folder / "events.jsonl").read_text(encoding="utf-8").splitlines())
-    finals = [line for line in lines if line["event"] == "caption" and line["final"]]
-    require(finals, "no caption came in 15 s")
-    shown = "\n".join(f"{final['source']} -> {final['text']}" for final in finals)
-    answer = here.ask(f"{shown}\nIs this what was spoken? [y/n]")
-    require(answer.casefold().startswith("y"), "the person said that the captions are wrong")
-    return {"captions": str(len(finals))}
 
 
 @check("power", "A run leaves a fifth of the processor to other programs.", minutes=60)
@@ -533,7 +576,8 @@ def power(here: Here) -> Figures:
         "measured on": f"{sound / 60:.1f} minutes", "processor, 10 minutes": f"{spent / sound * 600:.0f} s",
         "of the whole processor": f"{used:.0f} %", "energy of the processor, 10 minutes": told,
     }  # fmt: skip
-    require(used <= 80, f"a run takes {used:.0f} % of the processor; {figures}")
+    if used > 80:
+        raise Slow(f"a run takes {used:.0f} % of the processor", figures)
     return figures
 
 

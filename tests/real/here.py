@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,14 @@ class Skipped(Exception):
     """The check cannot be made on this machine; the text says why."""
 
 
+class Slow(Exception):
+    """The claim holds, but this machine is too slow for it; the figures say by how much."""
+
+    def __init__(self, sentence: str, figures: Mapping[str, str]) -> None:
+        super().__init__(sentence)
+        self.figures = dict(figures)
+
+
 class Failed(Exception):
     """The claim does not hold here, as the text says."""
 
@@ -45,6 +53,8 @@ class Clip(NamedTuple):
     file: Path
     language: str
     reference: str
+    german: str
+    """Its translation, made for these checks; empty for a recording in German."""
 
 
 class Heard(NamedTuple):
@@ -83,8 +93,8 @@ class Here:
     used: dict[str, Path] = field(default_factory=dict)
     """The models that the check has used, by name."""
 
-    def livetrans(self, *words: object, env: dict[str, str] | None = None) -> str:
-        """Return the standard output of a command, which has to succeed; its last line on standard error says why not.
+    def livetrans(self, *words: object, env: dict[str, str] | None = None, may_fail: bool = False) -> str:
+        """Return the standard output of a command, which has to succeed unless it `may_fail` with an output.
 
         Everything that it prints goes into the log.
         """
@@ -95,8 +105,9 @@ class Here:
             encoding="utf-8", errors="replace", check=False,
         )  # fmt: skip
         print(done.stdout[-20_000:], done.stderr[-20_000:], flush=True)
-        said = done.stderr.strip().splitlines() or ["it printed nothing"]
-        require(not done.returncode, f"`livetrans {words[0]}` ended with exit code {done.returncode}: {said[-1]}")
+        said = (done.stderr.strip() or done.stdout.strip() or "it printed nothing").splitlines()
+        is_answer = not done.returncode or (may_fail and done.stdout)
+        require(is_answer, f"`livetrans {words[0]}` ended with exit code {done.returncode}: {said[-1]}")
         return done.stdout
 
     def events(self, *words: object) -> list[dict[str, Any]]:
@@ -158,7 +169,9 @@ class Here:
         names, *rows = [line.split("\t") for line in lines]
         known = [dict(zip(names, row, strict=True)) for row in rows]
         found = [
-            Clip(self.speech / row["file"], language, row["reference"]) for row in known if row["language"] == language
+            Clip(self.speech / row["file"], language, row["reference"], row["german"])
+            for row in known
+            if row["language"] == language
         ]
         if not found:
             raise Skipped(f"{self.speech.name} has no recording in the language {language}")
@@ -215,9 +228,30 @@ class Here:
         printed = self.livetrans("bench", "table", file, "--table", name, "--format", "json", *words)
         return {row["method"]: row for row in json.loads(printed)["tables"][0]["rows"]}
 
-    def ask(self, request: str) -> str:
-        """Ask the person something; raise Skipped if nobody is there."""
+    def require_sound(self, kind: str) -> None:
+        """Raise Skipped if there is no microphone, or nothing through which the computer's output can be heard."""
+        from livetrans.audio.capture import OUTPUT, Capture
+        from livetrans.audio.portaudio import NO_MICROPHONE, list_devices
+        from livetrans.base.errors import SourceError
+
+        try:
+            if kind == OUTPUT:
+                Capture(None, None, OUTPUT).close()
+            elif not list_devices():
+                raise SourceError(NO_MICROPHONE)
+        except SourceError as error:
+            raise Skipped(str(error)) from None
+
+    def tell(self, text: str) -> None:
+        """Show the person something; raise Skipped if nobody is there."""
         if not self.attended:
             raise Skipped("it needs a person, and none was asked (--unattended, or no terminal)")
-        os.write(self.terminal, f"\n{request} ".encode())
-        return sys.stdin.readline().strip()
+        os.write(self.terminal, f"\n{text} ".encode())
+
+    def ask(self, request: str) -> str:
+        """Ask the person something; raise Skipped if nobody is there, or wants to."""
+        self.tell(f"{request} (s skips this check)")
+        answer = sys.stdin.readline()
+        if not answer or answer.strip().casefold() == "s":
+            raise Skipped("the person skipped it")
+        return answer.strip()

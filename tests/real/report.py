@@ -20,13 +20,14 @@ from tests.real.here import ROOT
 REPORTS = ROOT / "docs" / "real"
 """Reports that were sent."""
 PAGE = ROOT / "docs" / "real.md"
-PASS, FAIL, SKIPPED = "PASS", "FAIL", "SKIPPED"
+PASS, SLOW, FAIL, SKIPPED = "PASS", "SLOW", "FAIL", "SKIPPED"
 _HEAD = """\
 # Real machines
 
 livetrans was built without a Mac, a GPU, a network, or models for people. `make real` checks on your machine what the
-documents say about them. It takes a quarter of an hour, longer with large models. It asks whether it may fetch the
-models of `small` (1.6 GB) if there are none, and asks you to speak a sentence.
+documents say about them. It asks whether it may fetch the models of `small` (1.6 GB) if there are none, and then asks
+you to speak a sentence, to play something, and to take a phone; `s` skips each. The rest computes for three minutes
+with the models of the tree, and for about an hour with those of `small` on four cores without a GPU (estimated).
 
 ```sh
 make real                                       # in a copy of the source tree
@@ -34,7 +35,8 @@ make real ARGS="--models good"                  # with larger models, fetched wi
 make real ARGS="--unattended --minutes 10"      # no questions; processor time of ten minutes of speech
 ```
 
-Each check ends as PASS, FAIL or SKIPPED, and has a log in `real/logs`. If you interrupt it, the same command continues.
+Each check ends as PASS, SLOW, FAIL or SKIPPED, and has a log in `real/logs`. SLOW is no failure: the machine does not
+keep up, and the figures say by how much. If you interrupt it, the same command continues.
 Please send `real/REPORT.md` and `real/report.json` as an issue: they hold figures, versions, and the hashes of models,
 but no name of you, your machine or your folders. The checks need recordings, texts and tests that only the source tree
 has, so there is no such command in an installed package.
@@ -79,7 +81,7 @@ def _user() -> str:
 
 def as_markdown(report: Mapping[str, Any]) -> str:
     """Return the page of one report."""
-    rows = [(row["name"], row["claim"], row["verdict"], _result(row)) for row in report["checks"]]
+    rows = [(row["name"], row["claim"], row["verdict"], told(row)) for row in report["checks"]]
     models = [f"- `{name}`: SHA-256 {sha256}" for name, sha256 in sorted(report["models"].items())]
     found = report["machine"]
     parts = [
@@ -99,7 +101,7 @@ def as_page(reports: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> 
     for name, claim in claims.items():
         rows = [(report, row) for report in reports for row in report["checks"] if row["name"] == name]
         made = [(report, row) for report, row in rows if row["verdict"] != SKIPPED]
-        tried += [(name, _machine(report), row["verdict"], _result(row)) for report, row in made]
+        tried += [(name, _machine(report), row["verdict"], told(row)) for report, row in made]
         if not made:
             untried.append(f"- **{name}**: {claim}")
     when = ", ".join(f"{_machine(report)} ({report['date']})" for report in reports)
@@ -123,11 +125,12 @@ def _machine(report: Mapping[str, Any]) -> str:
 
 def _counts(report: Mapping[str, Any]) -> str:
     verdicts = [row["verdict"] for row in report["checks"]]
-    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (PASS, FAIL, SKIPPED))
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (PASS, SLOW, FAIL, SKIPPED))
 
 
-def _result(row: Mapping[str, Any]) -> str:
-    return row["reason"] or "; ".join(f"{name} {value}" for name, value in row["figures"].items())
+def told(row: Mapping[str, Any]) -> str:
+    """Return the reason and the figures of a row of the report."""
+    return "; ".join(filter(None, (row["reason"], *(f"{name} {value}" for name, value in row["figures"].items()))))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -23,9 +23,10 @@ from livetrans.base.files import replacing
 from livetrans.models.catalogue import WEIGHTS
 from livetrans.models.find import pull_folder
 from livetrans.models.hub import sha256_of
+from tests.environment import SETTINGS
 from tests.real.checks import Check
-from tests.real.here import LIVETRANS, ROOT, Failed, Here, Skipped
-from tests.real.report import FAIL, PASS, SKIPPED, as_markdown, machine_of_report, public
+from tests.real.here import LIVETRANS, ROOT, Failed, Here, Skipped, Slow
+from tests.real.report import FAIL, PASS, SKIPPED, SLOW, as_markdown, machine_of_report, public, told
 
 _TAIL = 4000
 """Bytes of a log in which the reason of a crash is looked for."""
@@ -145,13 +146,15 @@ def run_check(check: Check, options: Options, log: Path) -> tuple[Result, dict[s
             text = pipe.read()
         private = (Path(folder), Path(folder).resolve())
     seconds = round(time.monotonic() - began, 1)
-    told: dict[str, Any] = {"verdict": FAIL, "figures": {}, "models": {}}
+    found: dict[str, Any] = {"verdict": FAIL, "figures": {}, "models": {}}
     if text:
-        told = json.loads(text)
+        found = json.loads(text)
     else:
-        told["reason"] = f"{fault}; see {log.parent.name}/{log.name}{_last_line(log)}"
-    told = public(told, private)
-    return Result(check.name, check.claim, told["verdict"], told["figures"], told["reason"], seconds), told["models"]
+        found["reason"] = f"{fault}; see {log.parent.name}/{log.name}{_last_line(log)}"
+    found = public(found, private)
+    return Result(check.name, check.claim, found["verdict"], found["figures"], found["reason"], seconds), found[
+        "models"
+    ]
 
 
 def _last_line(log: Path) -> str:
@@ -176,15 +179,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def environment(home: Path) -> dict[str, str]:
     """Return an environment with an empty home, in which the user's models are found, and none of his settings."""
     home.mkdir(parents=True)
-    theirs = (
-        "XDG_DATA_HOME",
-        "XDG_CONFIG_HOME",
-        "XDG_CACHE_HOME",
-        "XDG_STATE_HOME",
-        "LIVETRANS_ASR_MODEL",
-        "LIVETRANS_MT_MODEL",
-    )
-    kept = {name: value for name, value in os.environ.items() if name not in theirs}
+    kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     llama = Path.home() / "Library/Caches/llama.cpp" if sys.platform == "darwin" else cache / "llama.cpp"
     folders = filter(None, (os.environ.get("LIVETRANS_MODELS"), str(pull_folder())))
@@ -195,8 +190,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def _show(result: Result, remark: str = "") -> None:
-    told = result.reason or "; ".join(f"{name} {value}" for name, value in result.figures.items())
-    print(f"{result.verdict:8}{result.name:<32}{told}{remark}", flush=True)
+    print(f"{result.verdict:8}{result.name:<32}{told(asdict(result))}{remark}", flush=True)
 
 
 def fetch(purpose: str) -> Result:
@@ -233,16 +227,15 @@ def main(given: str) -> None:
     """Make one check in this process; send its result through the pipe."""
     from importlib import import_module
 
-    told = json.loads(given)
-    options = Options(**told["options"])
-    check = next(one for one in import_module(options.checks).CHECKS if one.name == told["check"])
+    task = json.loads(given)
+    options = Options(**task["options"])
+    check = next(one for one in import_module(options.checks).CHECKS if one.name == task["check"])
     comet = Path(options.comet) if options.comet else None
-    folder = Path(told["folder"])
-    work = folder / "work"
+    work = Path(task["folder"]) / "work"
     work.mkdir()
-    here = Here(work, Path(options.speech), options.attended, options.minutes, comet, terminal=told["terminal"])
+    here = Here(work, Path(options.speech), options.attended, options.minutes, comet, terminal=task["terminal"])
     result = outcome(check, here)
-    with open(told["result"], "w", encoding="utf-8") as pipe:
+    with open(task["result"], "w", encoding="utf-8") as pipe:
         json.dump(result, pipe)
 
 
@@ -254,6 +247,8 @@ def outcome(check: Check, here: Here) -> dict[str, Any]:
         figures = dict(check.run(here))
     except Skipped as why:
         verdict, reason = SKIPPED, str(why)
+    except Slow as why:
+        verdict, reason, figures = SLOW, str(why), why.figures
     except Failed as why:
         verdict, reason = FAIL, str(why)
     except Exception as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -15,10 +17,11 @@ from typing import Any
 
 import pytest
 
+from livetrans.base.errors import SourceError
 from livetrans.lm.families import TEMPLATES
 from tests.real import checks
 from tests.real.checks import CHECKS, _run
-from tests.real.here import ROOT, Failed, Heard, Here
+from tests.real.here import ROOT, Clip, Failed, Heard, Here
 from tests.real.runner import outcome
 
 PULL = """
@@ -68,11 +71,12 @@ class Scripted(Here):
     repairs: list[str] = field(default_factory=list)
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     drafted: list[int] = field(default_factory=lambda: [1, 2])
+    told: list[str] = field(default_factory=list)
 
     def require_reachable(self, address: str) -> None:
         pass
 
-    def livetrans(self, *words: object, env: dict[str, str] | None = None) -> str:
+    def livetrans(self, *words: object, env: dict[str, str] | None = None, may_fail: bool = False) -> str:
         begun = [text for start, text in self.printed.items() if " ".join(map(str, words)).startswith(start)]
         if begun and begun[0] == "fault":
             raise Failed("`livetrans` ended with exit code 1: no")
@@ -115,19 +119,26 @@ class Scripted(Here):
         return [{}] * 8, self.folder
 
     def table(self, file: Path, name: str, *words: object) -> dict[str, dict[str, Any]]:
-        figures = {"COMET": 0.8, "COMET - rt high": 0.1, "speedup": 1.0, "NE screen": 0.3}
+        figures = {"COMET": 0.8, "COMET - rt high": 0.1, "speedup": 1.0, "NE screen": 0.3, "chrF": 50.0}
         ours = {"speedup": 1.4, "NE screen": 0.03, "chrF - rt": 0.1, "chrF - rt low": -1.0, "chrF - rt high": 1.0}
         return {"rt": figures, "window": figures | ours | self.rows.get("window", {})}
+
+    def require_sound(self, kind: str) -> None:
+        pass
+
+    def tell(self, text: str) -> None:
+        self.told.append(text)
 
     def ask(self, request: str) -> str:
         return "yes"
 
 
 DOCTOR = {
-    "findings": [{"name": "captions", "text": "this machine does not keep up"}],
+    "findings": [{"name": "captions", "state": "ok", "text": "this machine does not keep up"}],
     "measured": {"keeps_up": True, "lag": 1.0, "lag_95": 2.0, "recogniser_model": "a-recogniser"},
 }
 LATE = {**DOCTOR, "measured": {**DOCTOR["measured"], "keeps_up": False}}  # type: ignore[dict-item]
+UNLOADED = {"findings": [{"name": "models", "state": "broken", "text": "no such model"}], "measured": {}}
 COST = {"tables": [{"rows": [{"new tokens": 8, "to one": 1.5}]}]}
 GOOD = {
     "models verify": "whisper-tiny: whole",
@@ -138,7 +149,7 @@ GOOD = {
 }
 
 Fault = dict[str, Any]
-FAULTS: dict[str, list[tuple[Fault, str]]] = {
+FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
     "pull": [
         ({"printed": {**GOOD, "models verify": "whisper-tiny: model.bin differs"}}, "model.bin differs"),
         ({"printed": {**GOOD, "models pull": "fault"}}, "exit code 1"),
@@ -154,7 +165,7 @@ FAULTS: dict[str, list[tuple[Fault, str]]] = {
         ({"printed": {"bench languages": "de as en: 1 s: 1 of 2, 3 s: 1 of 2"}}, "taken for others"),
     ],
     "windows": [({"wrong_by_window": {"full": 20.0}}, "should be the default")],
-    "step": [({"costs": 1.5}, "1.5 s for a second")],
+    "step": [({"costs": 1.5}, "1.5 s for a second", "SLOW")],
     "invented words": [
         ({"words_by_kind": {"silence": 1}}, "into a minute of silence"), ({"words_by_kind": {"music": 9}}, "of music"),
     ],
@@ -174,17 +185,26 @@ FAULTS: dict[str, list[tuple[Fault, str]]] = {
         ({"rows": {"window": {"NE screen": 0.4}}}, "takes as many words back"),
         ({"rows": {"window": {"speedup": 0.9}}}, "slower"),
         ({"rows": {"window": {"chrF - rt high": -0.5}}}, "worse"),
+        ({"rows": {"window": {"chrF": 1.2}}}, "does not translate"),
     ],
-    "table of people": [({"rows": {"window": {"speedup": 0.9}}}, "slower")],
+    "table of people": [
+        ({"rows": {"window": {"chrF - rt high": None}}}, "no reference"),
+        ({"rows": {"window": {"speedup": 0.9}}}, "slower"),
+        ({"rows": {"window": {"chrF - rt high": -0.5}}}, "worse"),
+        ({"rows": {"window": {"chrF": 1.2}}}, "does not translate"),
+    ],
     "bias 0": [({"drafted": [1, 3]}, "differs from rt in 1 of 1")],
     "bias 0 on a GPU": [({"drafted": [1, 3]}, "differs from rt in 1 of 1")],
     "COMET": [({"rows": {"window": {"COMET - rt high": -0.1}}}, "worse by COMET")],
-    "doctor": [({"printed": {"doctor": json.dumps(LATE)}}, "does not keep up")],
+    "doctor": [
+        ({"printed": {"doctor": json.dumps(LATE)}}, "does not keep up", "SLOW"),
+        ({"printed": {"doctor": json.dumps(UNLOADED)}}, "no such model"),
+    ],
     "microphone": [({"LIVETRANS": hears()}, "no caption"), ({"ask": lambda _: "n"}, "wrong")],
     "what this computer plays": [({"LIVETRANS": program("raise SystemExit(2)")}, "exit code 2")],
-    "read aloud": [({"ask": lambda _: "n"}, "did not hear")],
+    "read aloud": [({"ask": lambda _: "n"}, "did not hear"), ({"LIVETRANS": program("1/0")}, "ZeroDivisionError")],
     "ready wheels": [({"_run": partial(_run, "false")}, "exit code 1")],
-    "power": [({"_processor_seconds": iter((0.0, 1e6)).__next__}, "% of the processor")],
+    "power": [({"_processor_seconds": iter((0.0, 1e6)).__next__}, "% of the processor", "SLOW")],
     "tests on a Mac": [({"sys": SimpleNamespace(platform="darwin", executable="false")}, "pytest printed nothing")],
 }  # fmt: skip
 IN_LONG_TESTS = {"screen", "served captions", "killed run"}
@@ -209,10 +229,15 @@ def _outcome(name: str, fault: Fault, folder: Path, monkeypatch: pytest.MonkeyPa
     on_gpu = name in ("translation on a GPU", "bias 0 on a GPU")
     monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: not on_gpu)
     monkeypatch.setattr(checks, "_run", partial(_run, "true"))
-    monkeypatch.setattr(checks, "LIVETRANS", pulls("ab") if name == "cut pull" else hears("Hallo."))
+    programs = {"cut pull": pulls("ab"), "read aloud": program("import sys; print('at http://x/', file=sys.stderr)")}
+    monkeypatch.setattr(checks, "LIVETRANS", programs.get(name, hears("Hallo.")))
     here = Scripted(folder, ROOT / "tests/real/speech", comet=folder, printed=GOOD)
     for attribute, value in fault.items():
         monkeypatch.setattr(here if hasattr(here, attribute) else checks, attribute, value)
+    return found_by(name, here)
+
+
+def found_by(name: str, here: Here) -> dict[str, Any]:
     (check,) = (check for check in CHECKS if check.name == name)
     return outcome(check, here)
 
@@ -230,15 +255,74 @@ def test_a_check_passes_where_all_is_as_claimed_and_fails_by_each_fault(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = (tmp_path / str(number) for number in range(9))
-    for fault, sentence in (({}, ""), *FAULTS[name]):
+    for fault, sentence, *other in (({}, ""), *FAULTS[name]):
         folder = next(folders)
         folder.mkdir()
         with monkeypatch.context() as patched:
             found = _outcome(name, fault, folder, patched)
-        assert found["verdict"] == ("FAIL" if sentence else "PASS"), found
+        assert found["verdict"] == (*other, "FAIL" if sentence else "PASS")[0], found
         assert re.search(sentence, found["reason"]), found
-        assert bool(found["figures"]) != bool(sentence)
+        assert bool(found["figures"]) == (found["verdict"] != "FAIL")
 
 
 def test_every_check_has_its_fault() -> None:
     assert {check.name for check in CHECKS} == FAULTS.keys() | IN_LONG_TESTS
+
+
+def test_what_people_said_has_references(
+    tmp_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the bench itself: a stream has figures of quality only by its reference."""
+
+    class Bench(Scripted):
+        """Recognises what people said without a fault; everything else is livetrans itself."""
+
+        livetrans, bench, table = Here.livetrans, Here.bench, Here.table
+
+        def translator(self, family: str | None = None) -> Path:
+            return translator_path
+
+        def events(self, *words: object) -> list[dict[str, Any]]:
+            text = next(clip.reference for clip in self.clips() if clip.file == words[0])
+            line = {
+                "at": 1.0,
+                "segment_id": 0,
+                "revision": 0,
+                "committed": text,
+                "partial": "",
+                "start": 0.0,
+                "end": 1.0,
+            }
+            return [{"event": "transcript", "final": True, **line}]
+
+        def clips(self, language: str = "en") -> list[Clip]:
+            return super().clips(language)[:5]
+
+    monkeypatch.setattr(checks, "LEAST_CHRF_OF_PEOPLE", 0.0)
+    found = found_by("table of people", Bench(tmp_path, ROOT / "tests/real/speech"))
+    assert re.search(r"chrF - rt -?\d", str(found)), found
+
+
+def test_nothing_to_try_is_skipped_and_so_is_what_the_person_declines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Here(tmp_path, tmp_path, attended=True, terminal=os.open(tmp_path / "terminal", os.O_CREAT | os.O_RDWR))
+    monkeypatch.setattr("livetrans.audio.portaudio.list_devices", list)
+    assert found_by("microphone", here)["verdict"] == "SKIPPED"
+    monkeypatch.setattr("livetrans.audio.capture.Capture.__init__", raising_source_error)
+    assert found_by("what this computer plays", here)["reason"] == "No output."
+    for answer in ("s\n", ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        assert found_by("read aloud", here)["reason"] == "the person skipped it"
+    assert "s skips" in (tmp_path / "terminal").read_text(encoding="utf-8")
+
+
+def raising_source_error(*_: object) -> None:
+    raise SourceError("No output.")
+
+
+def test_the_person_with_the_phone_sees_a_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "LIVETRANS", program("import sys; print('at http://x/', file=sys.stderr)"))
+    here = Scripted(tmp_path, tmp_path)
+    assert found_by("read aloud", here)["verdict"] == "PASS"
+    assert "▀" in here.told[0] and "http://x/" in here.told[0]

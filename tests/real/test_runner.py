@@ -6,13 +6,17 @@ import getpass
 import json
 import os
 import platform
+import re
 import resource
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.environment import MODELS, SETTINGS
 from tests.real import __main__ as command
 from tests.real import report as reports
 from tests.real import runner
@@ -52,7 +56,7 @@ def test_all_endings_together_and_nothing_private(tmp_path: Path) -> None:
     assert verdicts == {"passes": "PASS", "skips": "SKIPPED", "fails": "FAIL", "crashes": "FAIL", "hangs": "FAIL"}
     text = (tmp_path / "report.json").read_text(encoding="utf-8") + (tmp_path / "REPORT.md").read_text(encoding="utf-8")
     assert not [name for name in (str(Path.home()), str(ROOT), platform.node(), str(tmp_path)) if name in text]
-    assert "the tape is torn" in text and "1 PASS, 3 FAIL, 1 SKIPPED" in text
+    assert "the tape is torn" in text and "1 PASS, 0 SLOW, 3 FAIL, 1 SKIPPED" in text
 
 
 def test_a_report_names_no_user_machine_or_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +146,17 @@ def test_a_signal_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sys.argv", ["real", "--unattended", "--output", str(tmp_path)])
     assert command.main() == 130
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["checks"] == []
+
+
+def test_neither_tests_nor_checks_have_what_the_user_has_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "livetrans").rglob("*.py")]
+    assert set(re.findall(r'"(LIVETRANS_\w+)"', "".join(sources))) <= {*SETTINGS, *MODELS}
+    for name in (*SETTINGS, *MODELS):
+        monkeypatch.setenv(name, "theirs")
+    assert not runner.environment(tmp_path / "home").keys() & set(SETTINGS)
+    code = "import os, tests.conftest; print([name for name in os.environ if os.environ[name] == 'theirs'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_page_is_made_from_the_reports_and_has_every_check() -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +104,13 @@ def speech(tmp_path: Path) -> Path:
     folder.mkdir()
     events = map(json.loads, (ROOT / "recordings/demo.jsonl").read_text(encoding="utf-8").splitlines())
     ends = [event["end"] for event in events if event["event"] == "caption" and event["final"]]
-    sound = world.demo_sound(0.0, ends[SENTENCES - 1] + 0.5)
-    write_wav(folder / "demo.wav", sound)
-    words = " ".join((ROOT / "recordings/demo.txt").read_text(encoding="utf-8").splitlines()[:SENTENCES])
-    rows = ["file\tlanguage\treference", *(f"demo.wav\t{language}\t{words}" for language in ("en", "de"))]
+    words, german = (
+        (ROOT / f"recordings/demo{ending}").read_text(encoding="utf-8").splitlines() for ending in (".txt", ".de.txt")
+    )
+    rows = ["file\tlanguage\treference\tgerman"]
+    for number, (begin, end) in enumerate(pairwise([-0.5, *ends[:SENTENCES]])):
+        write_wav(folder / f"{number}.wav", world.demo_sound(begin + 0.5, end + 0.5))
+        rows += [f"{number}.wav\t{code}\t{words[number]}\t{german[number]}" for code in ("en", "de")]
     (folder / "manifest.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     return folder
 
