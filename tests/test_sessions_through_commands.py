@@ -248,7 +248,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 
     def open_listening(publish: Any, on_audio: object) -> Listening:
         made.pipeline = publish.__self__
-        return Listening(made.hear(), lambda paused: None, lambda: None, origin=Origin("Studio"))
+        return Listening(made.hear(), origin=Origin("Studio"))
 
     start = CaptionServer.start
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from livetrans.audio.capture import level_of
 from livetrans.base.clock import Clock
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from livetrans.speech.recogniser import Recogniser
     from livetrans.speech.transcriber import Transcriber
 
+Item = TypeVar("Item")
 OnAudio = Callable[[AudioChunk], None]
 Sound = Iterable[tuple["TrackStages", AudioChunk | None]]
 """Chunks of all tracks with the stages of their track; None after the last chunk of a track that ends first."""
@@ -44,19 +46,24 @@ PROGRESS_INTERVAL = 0.5
 class ListeningState:
     """Progress of listening and what it leaves out; shared by its thread and the one that watches the run."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Clock,
+        oldest_waiting: Callable[[], float | None] = lambda: None,
+        pass_began: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        """`oldest_waiting` returns the capture time of the oldest live sound that waits in a queue.
+
+        `pass_began` returns the start of the unfinished pass; None between passes.
+        """
+        self._clock, self._oldest_waiting, self.pass_began = clock, oldest_waiting, pass_began
         self._change = threading.Condition()
         self._holds = False
         self.closed = False
         self.in_hand: float | None = None
         """Clock time at which the sound that is being recognised was captured; None without any that is live."""
-        self.oldest_waiting: Callable[[], float | None] = lambda: None
-        """Return the capture time of the oldest live sound that waits in a queue."""
         self.pass_factor = 1
         """Factor on the new sound that the recogniser takes per pass."""
-        self.pass_began: Callable[[], float | None] = lambda: None
-        """Return the start of the unfinished pass; None between passes."""
 
     @property
     def step_factor(self) -> int:
@@ -67,7 +74,7 @@ class ListeningState:
     def behind(self) -> float:
         """Age in seconds of the oldest sound that waits for the recogniser; 0 for sound that is not live."""
         now = self._clock.now()
-        instants = (self.in_hand, self.oldest_waiting())
+        instants = (self.in_hand, self._oldest_waiting())
         return max(0.0, now - min((instant for instant in instants if instant is not None), default=now))
 
     def hold(self, holds: bool) -> None:
@@ -86,29 +93,6 @@ class ListeningState:
         """Wait until sound may be taken."""
         with self._change:
             self._change.wait_for(lambda: self.closed or not self._holds)
-
-
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """The listening side, ready to run."""
-
-    transcripts: Iterator[Transcript]
-    """Transcripts in order, up to the end of the source or soon after `close`."""
-    pause: Callable[[bool], None]
-    close: Callable[[], None]
-    """Ends the source soon, from any thread, any number of times."""
-    listener: ListeningState | None = None
-    """None for a recorded stream, which has no sound to be behind with."""
-    expect_language: Callable[[str | None], None] = lambda language: None
-    """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
-    origin: Origin | None = None
-    expect_words: Callable[[tuple[str, ...]], None] = lambda words: None
-    """Expect these terms from the next pass on, from any thread."""
-    repair_names: Callable[[Repairs], None] = lambda repairs: None
-    """Repair names in the recognisers' prompts, and ask the recognisers about names, from the first transcript on."""
-    force: Callable[[], str | None] = lambda: None
-    """Force the other language of a conversation on the running stretch, from any thread, and return its code; None for
-    one that is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +121,7 @@ class TrackStages:
         self._source = source
         self._gate, self._transcriber = stages.gate, stages.transcriber
         self._language, self._speakers = stages.language, stages.speakers
+        self.recogniser, self.conversation = stages.recogniser, stages.conversation
         self._publish = publish
         self._filter = passing
         self._heard = 0.0
@@ -144,6 +129,16 @@ class TrackStages:
         self._speaking = False
         self._has_rest = False
         """Whether a failure left sound of a chunk unheard."""
+
+    @property
+    def pass_began(self) -> float | None:
+        """When the unfinished pass of the recogniser began; None between passes."""
+        return self._transcriber.pass_began
+
+    def repair_names(self, repairs: Repairs) -> None:
+        """Repair the names in the recogniser's prompts, and ask it about names in what it hears."""
+        self._transcriber.respell = partial(repairs.respelled, track=self.name)
+        self._transcriber.judge = partial(repairs.judge, track=self.name)
 
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
@@ -263,6 +258,104 @@ def listen(sound: Sound, tracks: Sequence[TrackStages], state: ListeningState) -
             failure = failure or error
     if failure:
         raise failure
+
+
+class Source(Protocol):
+    """What ends and pauses a listening side, from any thread."""
+
+    def pause(self, paused: bool, /) -> None: ...
+
+    def close(self) -> None:
+        """End soon; any number of times."""
+
+
+class Listening:
+    """The listening side of a run, ready. This kind is of recorded transcripts; it hears no sound."""
+
+    listener: ListeningState | None = None
+    """What it leaves out and how far behind it is; None without sound."""
+
+    def __init__(self, transcripts: Iterable[Transcript], *sources: Source, origin: Origin | None = None) -> None:
+        self.transcripts: Iterator[Transcript] = self._to_the_end(transcripts)
+        """In order, up to the end of the sources or soon after `close`."""
+        self.origin = origin
+        self.came_to_the_end = False
+        """Whether the sources ended by themselves, before `close`."""
+        self._sources = sources
+        self._closed = False
+
+    def pause(self, paused: bool) -> None:
+        for source in self._sources:
+            source.pause(paused)
+
+    def close(self) -> None:
+        """End the sources soon, from any thread, any number of times."""
+        self._closed = True
+        for source in self._sources:
+            source.close()
+
+    def expect_language(self, language: str | None) -> None:
+        """Expect a spoken language by its code, or detect it, from any thread."""
+
+    def expect_words(self, words: tuple[str, ...]) -> None:
+        """Expect these terms from the next pass on, from any thread."""
+
+    def repair_names(self, repairs: Repairs) -> None:
+        """Repair names in the recognisers' prompts, and ask the recognisers about names, from the first pass on."""
+
+    def force(self) -> str | None:
+        """Force the other language of a conversation on the running stretch, from any thread.
+
+        Return its code; None for one that is taken back, and without a conversation.
+        """
+        return None
+
+    def _to_the_end(self, items: Iterable[Item]) -> Iterator[Item]:
+        yield from items
+        self.came_to_the_end = not self._closed
+
+
+class Hearing(Listening):
+    """The listening side of sound: the stages of each track, which share one recogniser."""
+
+    listener: ListeningState
+
+    def __init__(
+        self,
+        sound: Sound,
+        tracks: Sequence[TrackStages],
+        clock: Clock,
+        *sources: Source,
+        origin: Origin | None = None,
+        oldest_waiting: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        """`oldest_waiting` returns the capture time of the oldest live sound that waits in a queue."""
+        super().__init__((), *sources, origin=origin)
+        self._tracks = tracks
+        self.listener = ListeningState(clock, oldest_waiting, self._pass_began)
+        self.transcripts = listen(self._to_the_end(sound), tracks, self.listener)
+
+    def close(self) -> None:
+        super().close()
+        self.listener.close()
+
+    def expect_language(self, language: str | None) -> None:
+        self._tracks[0].recogniser.expect_language(language)
+
+    def expect_words(self, words: tuple[str, ...]) -> None:
+        self._tracks[0].recogniser.expect_words(words)
+
+    def repair_names(self, repairs: Repairs) -> None:
+        for track in self._tracks:
+            track.repair_names(repairs)
+
+    def force(self) -> str | None:
+        conversation = self._tracks[0].conversation
+        return conversation.force() if conversation else None
+
+    def _pass_began(self) -> float | None:
+        """Return when the unfinished pass began, of whichever track; None between passes."""
+        return next((began for track in self._tracks if (began := track.pass_began) is not None), None)
 
 
 class PostponedNotices:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -23,16 +22,14 @@ from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.models.catalogue import WHISPER_CPP
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
-from livetrans.names.repair import Repairs
 from livetrans.run.listening import (
     Filter,
+    Hearing,
     Listening,
-    ListeningState,
     OnAudio,
     PostponedNotices,
     Stages,
     TrackStages,
-    listen,
     sound_of,
     with_speaker,
 )
@@ -74,7 +71,7 @@ def from_live(
             sound = QueuedSource(source, publish, on_audio, stages.track, change, is_shared=len(sources) > 1)
             notices.publish_to(sound.notify)
             tracks.append(Track(sound, TrackStages(sound, stages, publish, passing)))
-        return from_tracks(tracks, change, opened, clock, publish, origin)
+        return from_tracks(tracks, change, clock, publish, origin)
 
     return open_listening
 
@@ -94,16 +91,14 @@ def from_file(
 def from_tracks(
     tracks: Sequence[Track],
     change: threading.Condition,
-    opened: Sequence[Stages],
     clock: Clock,
     publish: Publish,
     origin: Origin | None = None,
-) -> Listening:
+) -> Hearing:
     """Return the listening side of tracks whose queues share `change`."""
-    sound, state = OldestFirst(tracks, change, publish), ListeningState(clock)
-    state.oldest_waiting = sound.oldest_waiting
-    transcripts = listen(sound, [track.stages for track in tracks], state)
-    return _listening([track.sound for track in tracks], transcripts, opened, state, origin)
+    sound, sources = OldestFirst(tracks, change, publish), [track.sound for track in tracks]
+    stages = [track.stages for track in tracks]
+    return Hearing(sound, stages, clock, *sources, origin=origin, oldest_waiting=sound.oldest_waiting)
 
 
 def open_audio(
@@ -113,16 +108,15 @@ def open_audio(
     publish: Publish,
     on_audio: OnAudio = lambda chunk: None,
     origin: Origin | None = None,
-) -> Listening:
+) -> Hearing:
     """Open the stages for a source that waits until it is read; the recogniser is loaded here.
 
     Raises:
         ModelError: the recogniser cannot be used.
     """
     [opened] = _open_for([source], settings, clock, publish)
-    stages, state = TrackStages(source, opened, publish), ListeningState(clock)
-    transcripts = listen(sound_of(source, stages, on_audio), [stages], state)
-    return _listening([source], transcripts, [opened], state, origin)
+    stages = TrackStages(source, opened, publish)
+    return Hearing(sound_of(source, stages, on_audio), [stages], clock, source, origin=origin)
 
 
 def _open_for(sources: Sequence[AudioSource], settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
@@ -133,42 +127,6 @@ def _open_for(sources: Sequence[AudioSource], settings: Settings, clock: Clock, 
         for source in sources:
             source.close()
         raise
-
-
-def _listening(
-    sources: Sequence[AudioSource],
-    transcripts: Iterator[Transcript],
-    opened: Sequence[Stages],
-    state: ListeningState,
-    origin: Origin | None,
-) -> Listening:
-    state.pass_began = partial(_pass_began, opened)
-
-    def pause(paused: bool) -> None:
-        for source in sources:
-            source.pause(paused)
-
-    def close() -> None:
-        for source in sources:
-            source.close()
-        state.close()
-
-    shared, conversation = opened[0].recogniser, opened[0].conversation
-    expected = shared.expect_language, origin, shared.expect_words
-    force = conversation.force if conversation else lambda: None
-    return Listening(transcripts, pause, close, state, *expected, partial(repair_names_in, opened), force)
-
-
-def repair_names_in(opened: Sequence[Stages], repairs: Repairs) -> None:
-    """Repair the names in the prompts of each track's recogniser, and ask it about names in what it hears."""
-    for stages in opened:
-        stages.transcriber.respell = partial(repairs.respelled, track=stages.track)
-        stages.transcriber.judge = partial(repairs.judge, track=stages.track)
-
-
-def _pass_began(opened: Sequence[Stages]) -> float | None:
-    """Return when the unfinished pass began, of whichever track; None between passes."""
-    return next((began for stages in opened if (began := stages.transcriber.pass_began) is not None), None)
 
 
 def on_battery() -> bool:
@@ -278,7 +236,7 @@ def open_recorded(
             publish(SourceProgress(transcript.end, source.duration, not transcript.final))
             yield with_speaker(transcript, speakers) if speakers else transcript
 
-    return Listening(transcripts(), source.pause, source.close, origin=origin)
+    return Listening(transcripts(), source, origin=origin)
 
 
 def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Translating:

@@ -62,7 +62,7 @@ class Pipeline(Run):
         self._read: frozenset[str] = frozenset()
         self._ladder = Ladder()
         self._backlog = Backlog()
-        self._has_advised = False
+        self._has_advised = self._has_given_up = False
         self._hung: set[str] = set()
         self._sampling_since: float | None = None
 
@@ -293,8 +293,13 @@ class Pipeline(Run):
                     )
                 )
             self._source_has_ended = self._source_has_ended or thread == "listening"
+            self._has_given_up = True
             self._working.discard(thread)
             self._change.notify_all()
+
+    @property
+    def _was_cut_off(self) -> bool:
+        return super()._was_cut_off or self._has_given_up
 
     def _last_events(self) -> list[Event]:
         """Return the gaps that a failed or hanging translator left, and a notice of its untranslated sentences."""

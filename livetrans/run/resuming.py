@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path
 
 from livetrans.audio.bleed import BleedFilter
-from livetrans.audio.source import Extent, Part
+from livetrans.audio.source import AudioSource, Part
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import UsageError
 from livetrans.config import Settings
 from livetrans.events import AudioChunk, Caption, Event, Notice, Transcript, Translation
-from livetrans.run.listening import Listening, ListeningState, OnAudio, TrackStages, listen
-from livetrans.run.opening import open_stages, repair_names_in
+from livetrans.run.listening import Hearing, Listening, OnAudio, Sound, TrackStages
+from livetrans.run.opening import open_stages
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
@@ -36,7 +35,7 @@ class Rest:
     track: str | None
     begin: float
     """Source time in seconds."""
-    source: Extent
+    source: AudioSource
     chunks: Iterable[AudioChunk]
     """From `begin` on; read once."""
 
@@ -110,33 +109,36 @@ def open_rest(
         ModelError: the recogniser cannot be used.
         UsageError: it does not know a language.
     """
-    finals = iter(unfinished.transcripts({rest.track: rest.begin for rest in rests}))
-    is_closed = False
-
-    def close() -> None:
-        nonlocal is_closed
-        is_closed = True
-
+    finals = unfinished.transcripts({rest.track: rest.begin for rest in rests})
     stages = open_stages(settings, clock, publish, count(unfinished.next_segment)) if rests else []
     of_track = {one.track: one for one in stages}
-    tracks = [TrackStages(rest.source, of_track[rest.track], publish) for rest in rests]
+    return _HearingRest(
+        finals, rests, [TrackStages(rest.source, of_track[rest.track], publish) for rest in rests], clock
+    )
 
-    def sound() -> Iterator[tuple[TrackStages, AudioChunk | None]]:
-        for rest, track in zip(rests, tracks, strict=True):
-            for chunk in rest.chunks:
-                if is_closed:
-                    return
-                yield track, chunk
-            yield track, None
 
-    def transcripts() -> Iterator[Transcript]:
+class _HearingRest(Hearing):
+    """Finals that lack captions, and then the sound that is left, one track after the other."""
+
+    def __init__(
+        self, finals: Iterable[Transcript], rests: Sequence[Rest], tracks: Sequence[TrackStages], clock: Clock
+    ) -> None:
+        super().__init__(_sound_of(rests, tracks), tracks, clock, *(rest.source for rest in rests))
+        self.transcripts = self._after(finals, self.transcripts)
+
+    def _after(self, finals: Iterable[Transcript], heard: Iterable[Transcript]) -> Iterator[Transcript]:
         for final in finals:
-            if is_closed:
+            if self._closed:
                 return
             yield final
-        yield from listen(sound(), tracks, ListeningState(clock))
+        yield from heard
 
-    return Listening(transcripts(), lambda paused: None, close, repair_names=partial(repair_names_in, stages))
+
+def _sound_of(rests: Sequence[Rest], tracks: Sequence[TrackStages]) -> Sound:
+    for rest, track in zip(rests, tracks, strict=True):
+        for chunk in rest.chunks:
+            yield track, chunk
+        yield track, None
 
 
 def without_bleed(played: Iterable[AudioChunk], heard: Iterable[AudioChunk]) -> Iterator[AudioChunk]:

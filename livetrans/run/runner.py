@@ -195,7 +195,7 @@ class Run(ABC):
         for event in self._last_events():
             self._publisher(event)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
-        reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
+        reason = "failed" if self._failure else "stopped" if self._was_cut_off else "end of source"
         shown = self.monitor.measures(self.settings.target_language)
         self._publisher(
             RunEnded(
@@ -209,6 +209,11 @@ class Run(ABC):
                 shown.estimated_speedup.ratio,
             )
         )
+
+    @property
+    def _was_cut_off(self) -> bool:
+        """Whether the user ended the run before all of its source was heard and translated."""
+        return self._is_stopping and not (self._listening and self._listening.came_to_the_end)
 
     def _last_events(self) -> list[Event]:
         """Return the events to publish before the end, after the threads have ended."""

@@ -273,7 +273,7 @@ class ScriptedRun:
         transcriber = Transcriber(recogniser, TranscriberSettings(), self.clock, reload=reload)
         stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
         track = Track(source, TrackStages(source, stages, publish))
-        return from_tracks([track], change, [stages], self.clock, publish)
+        return from_tracks([track], change, self.clock, publish)
 
     def _translating(self, publish: Publish) -> Translating:
         assert self.translator

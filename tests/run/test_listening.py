@@ -13,7 +13,7 @@ from livetrans.base.clock import ManualClock
 from livetrans.base.errors import SourceError
 from livetrans.config import TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
-from livetrans.run.listening import ListeningState, Stages, TrackStages, listen
+from livetrans.run.listening import Hearing, ListeningState, Stages, TrackStages, listen
 from livetrans.run.listening import sound_of as heard_from
 from livetrans.run.opening import on_battery
 from livetrans.speech.recogniser import Hypothesis
@@ -59,6 +59,24 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
     assert [one.heard for one in progress] == sorted(one.heard for one in progress)
     assert (progress[-1].heard, progress[-1].total, progress[-1].skipped) == (1.5, 1.5, 0.25)
     assert 0 < max(one.level for one in progress) <= 1
+    assert [one.finished for one in progress] == [False] * (len(progress) - 1) + [failing != "filter"]
+
+
+@pytest.mark.parametrize("in_last", [False, True])
+def test_a_run_that_is_ended_in_its_last_pass_has_come_to_the_end_of_its_source(in_last: bool) -> None:
+    class Ending(ScriptedRecogniser):
+        def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+            if final == in_last:
+                listening.close()
+            return super().recognise(samples, prompt=prompt, final=final)
+
+    source, recogniser, clock = Played(sound_of(WORDS, 1.2), SAMPLE_RATE // 4), Ending(WORDS), ManualClock()
+    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), clock)
+    stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
+    track = TrackStages(source, stages, lambda event: None)
+    listening = Hearing(heard_from(source, track), [track], clock, source)
+    list(listening.transcripts)
+    assert listening.came_to_the_end == in_last
 
 
 def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:

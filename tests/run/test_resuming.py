@@ -84,7 +84,7 @@ def record_sound(folder: Path, words: list[Word], length: float, languages: Sequ
 
 
 def record_transcripts(folder: Path, languages: Sequence[str] = ("de",)) -> None:
-    record(folder, lambda *_: Listening(iter(updates(TEXTS)), lambda paused: None, lambda: None), languages)
+    record(folder, lambda *_: Listening(updates(TEXTS)), languages)
 
 
 def finish(run: PlainLoop) -> None:
@@ -178,13 +178,14 @@ def test_a_resumed_run_that_is_stopped_loses_nothing_either(share: float, stoppe
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         listening = open_rest(settings_of(("de",)), CLOCK, unfinished, rests, publish, on_audio)
 
-        def transcripts() -> Iterator[Transcript]:
-            for number, transcript in enumerate(listening.transcripts):
+        def transcripts(heard: Iterator[Transcript]) -> Iterator[Transcript]:
+            for number, transcript in enumerate(heard):
                 if number == stopped_after:
                     run.stop()
                 yield transcript
 
-        return replace(listening, transcripts=transcripts())
+        listening.transcripts = transcripts(listening.transcripts)
+        return listening
 
     run = Resuming(settings_of(("de",)), open_listening, translating_into(("de",)), CLOCK, [], [recorder])
     run.unfinished = unfinished

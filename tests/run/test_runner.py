@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from unittest.mock import Mock
 
 import pytest
@@ -42,6 +42,20 @@ Kind = type[Pipeline] | type[PlainLoop]
 KINDS = pytest.mark.parametrize("kind", [Pipeline, PlainLoop])
 
 
+@dataclass
+class Controls:
+    """A source that notes how it is controlled."""
+
+    paused: list[bool]
+    closed: threading.Event
+
+    def pause(self, paused: bool) -> None:
+        self.paused.append(paused)
+
+    def close(self) -> None:
+        self.closed.set()
+
+
 class Stream:
     """A source of transcripts, as fast as they are taken; an endless one ends when it is closed."""
 
@@ -62,7 +76,9 @@ class Stream:
         self.languages: list[str | None] = []
 
     def __call__(self, publish: Publish, on_audio: OnAudio) -> Listening:
-        return Listening(self._give(publish), self.paused.append, self.closed.set, None, self.languages.append)
+        listening = Listening(self._give(publish), Controls(self.paused, self.closed))
+        listening.expect_language = self.languages.append  # type: ignore[method-assign]
+        return listening
 
     def _give(self, publish: Publish) -> Iterator[Transcript]:
         for transcript in self._transcripts:
@@ -238,7 +254,7 @@ class Loading:
 
     def listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
         self._load()
-        return Listening(iter(()), lambda paused: None, self.closed.set)
+        return Listening((), Controls([], self.closed))
 
     def translating(self, publish: Publish) -> Translating:
         self._load()
