@@ -33,19 +33,19 @@ yes_option = run_option("--yes", is_flag=True, everyday=True, help="Fetch missin
 
 @run_command("mic")
 @yes_option
-def mic_command(settings: Settings, yes: bool) -> None:
+def mic_command(settings: Settings, yes: bool) -> int:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.live import Microphone
 
     clock, notices = SystemClock(), PostponedNotices()
-    run_captured([(Microphone(settings.device, clock, notices), notices)], settings, clock, yes=yes)
+    return run_captured([(Microphone(settings.device, clock, notices), notices)], settings, clock, yes=yes)
 
 
 @run_command("listen")
 @run_option("--app", "program", metavar="NAME", everyday=True, help="Listen to one program only: a part of its name.")
 @yes_option
 @run_option("--with-mic", is_flag=True, everyday=True, help="Hear the microphone too, as a second track.")
-def listen_command(settings: Settings, program: str | None, yes: bool, with_mic: bool) -> None:
+def listen_command(settings: Settings, program: str | None, yes: bool, with_mic: bool) -> int:
     """Show captions for what this computer plays (a call, a video), until q or Ctrl-C.
 
     That is what its default output plays, or with --app what one program plays; `livetrans devices` lists both. With
@@ -75,16 +75,16 @@ def listen_command(settings: Settings, program: str | None, yes: bool, with_mic:
             for source, _ in sources:
                 source.close()
             raise
-    run_captured(sources, settings, clock, yes=yes)
+    return run_captured(sources, settings, clock, yes=yes)
 
 
 def run_captured(
     sources: Sequence[tuple[LiveSource, PostponedNotices]], settings: Settings, clock: Clock, *, yes: bool
-) -> None:
+) -> int:
     """Run on live sound, and close its sources: one, or what the computer plays and the microphone.
 
-    They are open before models are chosen, so that no gigabytes are fetched for one that is missing. They capture from
-    the run on.
+    Return the exit code. They are open before models are chosen, so that no gigabytes are fetched for one that is
+    missing. They capture from the run on.
     """
     with contextlib.ExitStack() as opened:
         for source, _ in sources:
@@ -97,4 +97,5 @@ def run_captured(
             sources[0][1](notice)
         origin = Origin(" + ".join(source.name for source, _ in sources))
         open_listening = from_live(sources, origin, settings, clock)
-        run_live(OpenSource(settings, clock, origin.name, open_listening, notice))
+        ended = run_live(OpenSource(settings, clock, origin.name, open_listening, notice))
+        return 130 if ended.was_left else 0

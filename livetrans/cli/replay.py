@@ -121,7 +121,8 @@ def command(
 
     Name a session as `livetrans sessions` lists it, or by the beginning of its name; `last` is the newest. Standard
     input is a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
-    readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
+    readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session;
+    they need --offline or --speed max.
     If Ctrl-C ends a replay with -o or at full speed, what was heard is kept, and the exit code is 130.
     """
     is_fast = offline or speed == "max" or compare is not None
@@ -242,12 +243,14 @@ def _run(plan: Plan, file: str, source: OpenSource, left: Sequence[str]) -> tupl
             if not isinstance(error, RecordIncomplete):
                 say("That is what was translated before the failure.")
         raise
-    if ended.stopped_at and (output or (ended.by_signal and not plan.real_time)):
-        _keep_part(ended, output, captions, left, plan.force)
-        if ended.by_signal:
-            return True, False
+    unheard = left if ended.by_signal else ()
+    is_part = ended.stopped_at and (output or (ended.by_signal and not plan.real_time))
+    if is_part or unheard:
+        _keep_part(ended, output, captions, unheard, plan.force)
     elif output and captions:
         _write(output, captions, plan.force)
+    if ended.was_left or (ended.by_signal and (is_part or unheard)):
+        return True, False
     damage = source.audio.damage if source.audio else ""
     if damage and plan.real_time and wants_screen(source.settings.output):
         say(f"livetrans: {damage}")  # The screen has gone, and its warning with it.
@@ -257,13 +260,19 @@ def _run(plan: Plan, file: str, source: OpenSource, left: Sequence[str]) -> tupl
 def _keep_part(
     ended: Ended, output: Path | None, captions: LastCaptions | None, left: Sequence[str], force: bool
 ) -> None:
-    """Write what was heard before the user stopped the run, and say that this is a part."""
-    parts = [f"Stopped at {ended.stopped_at}"]
+    """Write what was heard before the user stopped, and say that this is a part, or which files were left out.
+
+    Of a run that was left, what is finished is written: the last caption may be half of a sentence.
+    """
+    parts = [f"Stopped at {ended.stopped_at}"] if ended.stopped_at else []
+    parts += ["not all of that is translated"] if ended.was_left else []
     if output and captions:
         try:
-            _write(output, captions, force)
+            _write(output, captions, force, finals_only=ended.was_left)
             names = " and ".join(file.name for file in language_files(output, captions.languages).values())
-            parts.append(f"{names} {'holds' if len(captions.languages) == 1 else 'hold'} only that")
+            what = "what is" if ended.was_left else "that"
+            only = f"only {what}" if ended.stopped_at else "all of it"
+            parts.append(f"{names} {'holds' if len(captions.languages) == 1 else 'hold'} {only}")
         except SessionError:
             parts.append(f"{output.name} was not written, as there are no captions")
     if left:
@@ -272,12 +281,13 @@ def _keep_part(
     say(f"{'; '.join(parts)}.")
 
 
-def _write(path: Path, captions: LastCaptions, force: bool) -> None:
+def _write(path: Path, captions: LastCaptions, force: bool, *, finals_only: bool = False) -> None:
     if captions.is_empty:
         raise SessionError(f"{path} was not written: there are no captions.")
     path.parent.mkdir(exist_ok=True)
     for language, file in language_files(path, captions.languages).items():
-        write_new(file, export(captions, format_of(path), language=language), "-o", force=force)
+        pieces = export(captions, format_of(path), language=language, finals_only=finals_only)
+        write_new(file, pieces, "-o", force=force)
         say(f"Written: {file}")
 
 

@@ -74,9 +74,11 @@ class Ended(NamedTuple):
     """A run that is over."""
 
     stopped_at: str | None
-    """How much of the source was heard, such as `0:08 of 1:23`, where the user ended the run; None otherwise."""
+    """How much of the source was heard, such as `0:08 of 1:23`, where the user ended the run before its end."""
     by_signal: bool
-    """Whether a signal ended it."""
+    """Whether a signal asked for the end."""
+    was_left: bool
+    """Whether the user left at once, before what was heard was translated."""
 
 
 def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes_subtitles: bool = False) -> Ended:
@@ -108,11 +110,11 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             else:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
-                by_signal = _run_as_lines(pipeline)
+                by_signal = _run_as_lines(pipeline, summary)
     if not on_screen:
         _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
-    return Ended(summary.stopped_at, by_signal)
+    return Ended(summary.stopped_at, by_signal, summary.was_left)
 
 
 def run_at_once(source: OpenSource, captions: LastCaptions | None = None, *, writes_subtitles: bool = False) -> Ended:
@@ -124,10 +126,10 @@ def run_at_once(source: OpenSource, captions: LastCaptions | None = None, *, wri
         _say_which_language(settings)
         kept = [captions] if captions else []
         run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary, *kept], records)
-        by_signal = _run_as_lines(run)
+        by_signal = _run_as_lines(run, summary)
     _say_figures(run)
     _remove_old(settings.output, source.inputs)
-    return Ended(summary.stopped_at, by_signal)
+    return Ended(summary.stopped_at, by_signal, summary.was_left)
 
 
 @contextlib.contextmanager
@@ -165,7 +167,7 @@ def _say_which_language(settings: Settings) -> None:
 def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> bool:
     """Finish a session in its own folder, as lines. One that is unfinished and lacks nothing gets its end.
 
-    Return whether a signal ended it before that.
+    Return whether the user ended it before that.
     """
     if not rests and not unfinished.transcripts({}):
         say(f"Nothing to resume in {unfinished.folder.name}: each sentence that was heard is translated.")
@@ -179,11 +181,11 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
     with summary, _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
         run = Resuming(settings, listening, translating, clock, [*sinks, summary], [recorder])
         run.unfinished = unfinished
-        by_signal = _run_as_lines(run)
+        _run_as_lines(run, summary)
     _say_figures(run)
-    if by_signal:
+    if summary.stopped_at and not summary.was_left:
         say(f"Stopped; for the rest: livetrans resume {shell_name(unfinished.folder)}")
-    return by_signal
+    return summary.stopped_at is not None
 
 
 def _say_figures(run: Run) -> None:
@@ -224,13 +226,14 @@ def _remove_old(output: OutputSettings, inputs: Sequence[Path]) -> None:
             say(f"The session {folder.name} was removed: it is older than {counted(days, 'day')} (--keep-sessions).")
 
 
-def _run_as_lines(run: Run) -> bool:
-    """Run until the end; the first ending signal stops the run, the second leaves at once. Return whether one came."""
+def _run_as_lines(run: Run, summary: RunSummary) -> bool:
+    """Run until the end; the first ending signal stops the run, the second leaves it. Return whether one came."""
     with _ending_signals() as count:
         run.start()
         while not run.join(_POLL_SECONDS):
             if count() > 1:
-                raise KeyboardInterrupt
+                summary.was_left = True
+                break
             if count():
                 run.stop()
     try:
@@ -381,8 +384,7 @@ class RunSummary:
         self._writes_subtitles, self._has_words = writes_subtitles, has_words
         self._has_begun = self._has_voices = False
         self._progress: SourceProgress | None = None
-        self.stopped_at: str | None = None
-        self.was_left = False
+        self._was_stopped = self.was_left = False
         """Whether the run was left at once, before what it heard was translated."""
 
     def write(self, record: Record) -> None:
@@ -392,9 +394,8 @@ class RunSummary:
             case SourceProgress() as progress:
                 self._progress = progress
                 self._has_voices = self._has_voices or progress.speaking
-            case RunEnded(heard=heard, reason="stopped"):
-                total = self._progress.total if self._progress else None
-                self.stopped_at = duration(heard) + (f" of {duration(total)}" if total else "")
+            case RunEnded(reason=reason):
+                self._was_stopped = reason == "stopped"
             case Transcript() | Caption():
                 self._has_words = True
             case _:
@@ -402,6 +403,14 @@ class RunSummary:
 
     def close(self) -> None:
         """Do nothing: it is asked after the run has ended."""
+
+    @property
+    def stopped_at(self) -> str | None:
+        """How much of the source was heard, where the user ended the run before its end; None otherwise."""
+        if not (self._was_stopped or self.was_left):
+            return None
+        heard, total = (self._progress.heard, self._progress.total) if self._progress else (0.0, None)
+        return duration(heard) + (f" of {duration(total)}" if total else "")
 
     def __enter__(self) -> RunSummary:
         return self

@@ -21,17 +21,23 @@ Format = Literal["srt", "vtt", "txt", "jsonl"]
 
 
 def export(
-    captions: LastCaptions, format: Format, which: Which = "target", language: str | None = None
+    captions: LastCaptions,
+    format: Format,
+    which: Which = "target",
+    language: str | None = None,
+    *,
+    finals_only: bool = False,
 ) -> Iterator[str]:
     """Return the captions in the format, as pieces of text with their line ends.
 
-    If a crash left a segment without a final, its last caption stands for it. `language`: of several languages the one
-    of the captions; None for the first.
+    If a crash left a segment without a final, its last caption stands for it, unless `finals_only`. `language`: of
+    several languages the one of the captions; None for the first.
 
     Raises:
         SessionError: there is no caption.
     """
     spoken = [item for item in captions.spoken(language) if any(texts_of(item.caption, which))]
+    spoken = [item for item in spoken if item.caption.final or not finals_only]
     if all(item.caption.segment_id < 0 for item in spoken):
         raise SessionError("There is no caption to export: nothing was recognised, or this is not a session.")
     return _WRITERS[format](spoken, which)

@@ -355,6 +355,62 @@ def test_what_is_written_of_a_stopped_replay_is_called_a_part(recorded: Path, tm
     assert [path.name for path in place.iterdir()] == ["demo.srt"]
 
 
+@pytest.mark.parametrize("kind", ["lines", pytest.param("screen", marks=pytest.mark.long)])
+def test_a_replay_that_is_left_writes_no_half_sentence_as_finished(kind: str, tmp_path: Path) -> None:
+    """The translator hangs in the final of the second sentence, of which a growing caption was shown."""
+    stream, place, session = tmp_path / "recorded.jsonl", tmp_path / "out.srt", tmp_path / "session"
+    texts = [("A dog runs.", True), ("My brother lives in", False), ("It rains.", True)]
+    lines = [
+        {"segment_id": number, "revision": 0, "committed": "", "partial": text, "final": final, "end": 0.1 + number}
+        for number, (text, final) in enumerate(texts)
+    ]
+    lines[2]["end"] = 3600.0
+    stream.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    arguments = (stream, "-o", place, "--session", session)
+    if kind == "lines":
+        program = started("-c", HANGING, "replay", *arguments, "--plain")
+        wait_until(lambda: sum(event["event"] == "caption" for event in events(session)) == 2)
+        program.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        program.send_signal(signal.SIGINT)
+        said = program.communicate(timeout=PATIENCE)[1].decode()
+        code = program.returncode
+    else:
+        terminal = Terminal(*arguments, script=HANGING)
+        wait_until(lambda: terminal.read() and sum(event["event"] == "caption" for event in events(session)) == 2)
+        terminal.type(b"q")
+        wait_until(lambda: terminal.read() and b"finishing" in terminal.screen)
+        terminal.type(b"q")
+        code = terminal.wait()
+        terminal.close()
+        said = terminal.screen.decode().replace("\r\n", "\n")
+    assert code == 130
+    assert "; not all of that is translated; out.srt holds only what is.\n" in said
+    assert place.read_text().splitlines()[2:] == ["Ein Hund läuft.", ""]
+
+
+def test_a_replay_that_is_stopped_after_the_end_of_its_source_is_whole(tmp_path: Path) -> None:
+    """Ctrl-C comes while its last sentence is translated."""
+    for second, code in ((), 0), ((DEMO.with_name("talk.flac"),), 130):
+        program = started(
+            "-c",
+            INTERRUPTED,
+            "replay",
+            DEMO,
+            *second,
+            "--end",
+            "0:02.5",
+            "--offline",
+            "-o",
+            tmp_path / "{name}.srt",
+            "--force",
+        )
+        said = program.communicate(timeout=PATIENCE)[1].decode()
+        assert program.returncode == code
+        assert "Stopped" not in said and ("demo.srt holds all of it; talk.flac was not heard." in said) == bool(second)
+        assert "Written: " in said and (tmp_path / "demo.srt").read_text()
+
+
 def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
     """The first one would wait for an hour: the translator is slow."""
     session = tmp_path / "session"
@@ -392,7 +448,7 @@ def test_a_second_q_leaves_at_once_and_says_how_to_translate_the_rest(tmp_path: 
     terminal.type(b"q")
     wait_until(lambda: terminal.read() and b"finishing" in terminal.screen)
     terminal.type(b"q")
-    assert terminal.wait() == 0
+    assert terminal.wait() == 130
     terminal.close()
     assert f"livetrans resume {session}".encode() in terminal.screen.replace(b"\r\n", b"")
 
@@ -403,5 +459,31 @@ from livetrans.cli import main
 from livetrans.run.translating import Translating
 
 Translating.translate = lambda *_, **__: time.sleep(3600)
+main(sys.argv[1:])
+"""
+HANGING = """
+import sys, time
+from livetrans.cli import main
+from livetrans.run.translating import Translating
+
+translate = Translating.translate
+def hang(self, transcript, *rest, **more):
+    if transcript.final and transcript.segment_id == 1:
+        time.sleep(3600)
+    translate(self, transcript, *rest, **more)
+Translating.translate = hang
+main(sys.argv[1:])
+"""
+INTERRUPTED = """
+import os, signal, sys, time
+from livetrans.cli import main
+from livetrans.run.translating import Translating
+
+translate = Translating.translate
+def interrupt(self, *rest, **more):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.5)
+    translate(self, *rest, **more)
+Translating.translate = interrupt
 main(sys.argv[1:])
 """

@@ -59,13 +59,13 @@ class InterruptedRun(Run):
 def test_a_signal_is_obeyed_where_the_main_thread_holds_no_lock_and_a_second_one_leaves_at_once() -> None:
     before = signal.getsignal(signal.SIGINT)
     run = InterruptedRun(stops=1)
-    assert running._run_as_lines(run)
-    assert run.stops == 1
+    summary = running.RunSummary([])
+    assert running._run_as_lines(run, summary)
+    assert (run.stops, summary.was_left) == (1, False)
     assert signal.getsignal(signal.SIGINT) is before
     run = InterruptedRun(stops=9)
-    with pytest.raises(KeyboardInterrupt):
-        running._run_as_lines(run)
-    assert run.stops == 1
+    assert running._run_as_lines(run, summary)
+    assert (run.stops, summary.was_left) == (1, True)
 
 
 def test_the_bar_shows_how_much_was_heard_and_warnings_stand_above_it(monkeypatch: pytest.MonkeyPatch) -> None:

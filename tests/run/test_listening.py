@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -65,10 +66,10 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
 @pytest.mark.parametrize("in_last", [False, True])
 def test_a_run_that_is_ended_in_its_last_pass_has_come_to_the_end_of_its_source(in_last: bool) -> None:
     class Ending(ScriptedRecogniser):
-        def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+        def recognise(self, samples: np.ndarray, *, final: bool = False, **others: Any) -> Hypothesis:
             if final == in_last:
                 listening.close()
-            return super().recognise(samples, prompt=prompt, final=final)
+            return super().recognise(samples, final=final, **others)
 
     source, recogniser, clock = Played(sound_of(WORDS, 1.2), SAMPLE_RATE // 4), Ending(WORDS), ManualClock()
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), clock)
