@@ -161,6 +161,20 @@ def test_every_place_has_the_same_figures(
         assert figures["NE sums"] == pytest.approx(shown.ne_raw)
 
 
+@pytest.mark.parametrize("mask", ["k=1", "k=6", "none"])
+def test_a_comparison_has_the_mask_of_the_run(mask: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It decides where the early stop is, so a table under another mask has no captions of what stopped."""
+    options = ["--mask-k", mask[2:]] if mask[:2] == "k=" else ["--mask", mask]
+    source = write_session(tmp_path / "stream.jsonl", *stream("long", 4))
+    once = ["replay", str(source), "--threads", "1", "--speed", "max", *options]
+    assert run([*once, "--no-session", "--jsonl", "-"]) == 0
+    end = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert run([*once, "--compare", "window,rt", "--format", "json"]) == 0
+    table = capfd.readouterr().out
+    assert end["ne_screen"] == pytest.approx(row_of(table, "window")["NE screen"], abs=1e-6)
+    assert end["ne_screen"] < row_of(table, "rt")["NE screen"]
+
+
 @pytest.mark.parametrize("name", ["dialogue", *long(*((stem,) for stem in STREAMS[:-2] if stem != "dialogue"))])
 def test_the_default_takes_back_at_most_half_of_the_words_that_retranslation_takes_back(
     name: str, capfd: pytest.CaptureFixture[str]

@@ -48,8 +48,8 @@ class MeasureSettings:
     display_masks: tuple[int, ...] = ()
     """k of the display-only masks whose rows are added."""
     comet: Path | None = None
-    shown_mask_k: int = 3
-    """k of the mask under which the screen is measured; 0 for none."""
+    shown_mask_k: int | None = None
+    """k of the mask under which the screen is measured; None takes the run's."""
 
 
 class MeasuredRun:
@@ -67,6 +67,9 @@ class MeasuredRun:
             raise UsageError(unknown("unit", settings.unit, (MODEL_UNIT, *quality.UNITS)))
         self.file = file
         self.settings = settings
+        own_mask_k = 0 if header.mask.mode == "none" else header.mask.k
+        self.shown_mask_k = own_mask_k if settings.shown_mask_k is None else settings.shown_mask_k
+        self.has_own_mask = self.shown_mask_k == own_mask_k
         self.language = parse_language(header.corpus.target_language)
         self.unit = settings.unit or quality.default_unit(header.corpus.target_language)
         self.tokenize = lru_cache(1000)(quality.tokenizer(self.unit)) if self.unit != MODEL_UNIT else None
@@ -92,7 +95,7 @@ class MeasuredRun:
         self.rows = [
             row
             for method in self.methods.values()
-            for row in (Row(method), *(Row(method, k) for k in settings.display_masks if not method.output_mask_k))
+            for row in (Row(method), *(Row(method, k) for k in method.display_masks))
         ]
 
     @property
@@ -190,6 +193,12 @@ class MeasuredMethod:
         self.method: Method = parse_method(label)
         self.decoder, self.bias = self.method.decoder, self.method.bias
         self.output_mask_k = self.method.mask_k
+        self.stops_early = self.method.stops_early(run.file.header)
+
+    @property
+    def display_masks(self) -> tuple[int, ...]:
+        """k of the display-only masks that hide more of what it wrote: of whole outputs that another mask leaves."""
+        return () if self.output_mask_k or self.stops_early else self.run.settings.display_masks
 
     @property
     def units(self) -> MethodUnits:
@@ -274,8 +283,10 @@ class MeasuredMethod:
 
     @cached_property
     def streams(self) -> list[list[SeenUpdate]]:
-        """The captions of each stream under the mask; they are the same in every repeat."""
-        mask_k = self.output_mask_k or self.run.settings.shown_mask_k
+        """The captions of each stream under the mask, the same in every repeat; none if partials stopped at another."""
+        if self.stops_early and not self.run.has_own_mask:
+            return []
+        mask_k = self.output_mask_k or self.run.shown_mask_k
         return shown_captions(self.units, mask_k, self.run.language.code)
 
     @cached_property

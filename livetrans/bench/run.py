@@ -83,10 +83,13 @@ class Method:
     def uses_draft_model(self) -> bool:
         return self.gamma is not None or self.decoder.draft_model == "must"
 
-    @property
-    def mask(self) -> MaskSettings:
-        """The mask of its translator. A display-only one leaves the draft whole, and careful finals need to know it."""
-        return MaskSettings("output", self.mask_k) if self.mask_k else MaskSettings()
+    def mask(self, header: Header) -> MaskSettings:
+        """Return the mask of its translator in a run: an output mask of its own, or the run's."""
+        return MaskSettings("output", self.mask_k) if self.mask_k else header.mask
+
+    def stops_early(self, header: Header) -> bool:
+        """Return whether a run's mask decided how far partials were decoded."""
+        return stops_early(self.decoding, self.mask(header))
 
 
 def parse_methods(text: str) -> tuple[Method, ...]:
@@ -270,6 +273,7 @@ class Bench:
         identity, learnt = task.segment.segment.segment_id, self._ratios[task.repeat, label].value
         stream = task.segment.segment.stream
         finals = self._learnt[task.repeat, label, stream] if stream else []
+        mask, stops = task.method.mask(self._header), task.method.stops_early(self._header)
         updates = []
         for number, source in enumerate(task.segment.updates):
             end, ended = source.end or 0.0, source.ended
@@ -277,7 +281,7 @@ class Bench:
             # An update that came before the final of the segment before it had learnt nothing of it.
             ratio = next((value for order, value in finals if order > source.order), learnt)
             started = self._clock.now()
-            translation = translator.translate(transcript, models.prompt, decoding, task.method.mask, ratio)
+            translation = translator.translate(transcript, models.prompt, decoding, mask, ratio)
             seconds = self._clock.now() - started
             updates.append(
                 Update(
@@ -298,7 +302,7 @@ class Bench:
                     due=source.due,
                     accepted=translation.accepted,
                     ended=source.ended,
-                    hidden_tokens=translation.hidden_tokens if stops_early(decoding, task.method.mask) else None,
+                    hidden_tokens=translation.hidden_tokens if stops else None,
                 )
             )
         return updates

@@ -14,7 +14,7 @@ read whole: 1,000 sentences by 11 methods are about 90,000 updates, 100 to 200 M
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import FileIO
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 from livetrans.base.errors import SessionError, UsageError
 from livetrans.base.files import lock, may_be_json_lines, write_all
 from livetrans.base.text import nearest
-from livetrans.config import SamplingSettings
+from livetrans.config import MaskSettings, SamplingSettings
 from livetrans.events import DecodingStats, Span
 from livetrans.session.codec import decode, dump, encode, line_error, read_lines, version_error
 from livetrans.signature import ModelIdentity
@@ -72,6 +72,8 @@ class Header:
     draft_model: ModelIdentity | None = None
     double_model: ModelIdentity | None = None
     sampling: SamplingSettings | None = None
+    mask: MaskSettings = field(default_factory=MaskSettings)
+    """Of every method that has no output mask of its own."""
 
     def parts(self) -> dict[str, str]:
         """Return what produced the numbers in words, by name; without the digest of the texts and what there is not."""

@@ -172,7 +172,7 @@ FIGURES = {figure.name: figure for figure in (
            lambda row: _percent(row.method.meanwhile)),
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
            _lagging(lambda lagging: lagging.al_aware)),
-    Figure("lag p50 s", f"median from a word's end until its translation stands for good, live streams {SPREAD}", 2,
+    Figure("lag p50 s", f"median from a word's end until its share stands, live streams {SPREAD}", 2,
            _lag(0.5)),
     Figure("COMET", "of finals against the references, by --comet MODEL", 3,
            lambda row: row.method.score("COMET")),
@@ -376,7 +376,7 @@ def make_table(name: str, runs: Sequence[MeasuredRun], bias: float = 0.2, *, pap
         title=kind.title,
         columns=(METHOD, *([WORDS] if has_lengths else []), *columns),
         rows=tuple(rows),
-        notes=tuple(dict.fromkeys((*_notes(runs), *(_paper_notes(runs) if printed else ())))),
+        notes=tuple(dict.fromkeys((*_notes(runs, kind), *(_paper_notes(runs) if printed else ())))),
     )
 
 
@@ -464,11 +464,23 @@ def _unheard(run: MeasuredRun) -> str:
     )
 
 
-def _notes(runs: Sequence[MeasuredRun]) -> Iterator[str]:
+def _without_captions(run: MeasuredRun) -> str:
+    """Return a sentence about methods of which there are no captions under the table's mask."""
+    stopped = [label for label, method in run.methods.items() if method.stops_early]
+    if run.has_own_mask or not stopped:
+        return ""
+    return (
+        f"{', '.join(stopped)} stopped early by the run's mask of {run.file.header.mask.k} tokens, so there are no "
+        f"captions with {run.shown_mask_k} hidden; make the run with --mask-k {run.shown_mask_k}."
+    )
+
+
+def _notes(runs: Sequence[MeasuredRun], kind: TableKind) -> Iterator[str]:
     """Yield what the figures are of, what would mislead, and what produced them: sentences for each run."""
     yield scope_of(runs)
     for run in runs:
-        about = (_unscored(run), _unheard(run), *_unsteady(run))
+        masked = _without_captions(run) if "NE screen" in kind.figures else ""
+        about = (_unscored(run), _unheard(run), masked, *_unsteady(run))
         yield from (f"{run.file.path.name}: {sentence}" for sentence in about if sentence)
     for run in runs:
         header = ", ".join(f"{name} {value}" for name, value in run.file.header.parts().items())

@@ -22,7 +22,7 @@ from livetrans.bench.runfile import RunFile, Update, read_run
 from livetrans.bench.tables import FORMATS, TABLES, Column, Table, as_json, kinds_of, make_table
 from livetrans.cli.declarations import CountRange, LazyCommand, LazyGroup
 from livetrans.cli.messages import progress_bar, say
-from livetrans.config import MOST_THREADS, LanguageModelSettings, MaskSettings
+from livetrans.config import MOST_THREADS, LanguageModelSettings
 from livetrans.events import Span
 from livetrans.lm.port import LanguageModel
 from livetrans.metrics.latency import spread_of
@@ -141,7 +141,7 @@ _unit = click.option(
     metavar="K",
     type=CountRange(1, 99),
     multiple=True,
-    help="Display-only masks to add; 3 and 5 without it. The first is what the calm table shows.",
+    help="Display-only masks to add; 3 and 5 without it. The first is what the calm table shows, else the run's.",
 )
 @_unit
 @click.option(
@@ -163,8 +163,7 @@ def table_command(
     files_read = [read_run(file) for file in dict.fromkeys(files)]
     output_masks = {parse_method(label).mask_k for run in files_read for label in run.header.methods}
     masks = mask_k or {*_PAPER_MASKS, *output_masks} - {0}
-    shown_k = mask_k[0] if mask_k else MaskSettings().k
-    settings = MeasureSettings(unit, tuple(sorted(masks)), comet, shown_k)
+    settings = MeasureSettings(unit, tuple(sorted(masks)), comet, mask_k[0] if mask_k else None)
     runs = [MeasuredRun(run, settings) for run in files_read]
     if names:
         print_tables([make_table(name, runs, bias, paper=paper) for name in names], format_)

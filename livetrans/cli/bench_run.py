@@ -35,7 +35,13 @@ from livetrans.cli.bench import print_tables, step_bar, threads_option, time_opt
 from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource
-from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
+from livetrans.config import (
+    TRANSLATOR_VARIABLE,
+    DecodingSettings,
+    LanguageModelSettings,
+    MaskSettings,
+    SamplingSettings,
+)
 from livetrans.events import Event, Notice, Record
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt
@@ -94,6 +100,9 @@ _model = partial(click.option, metavar="MODEL")
 )
 @threads_option(help="Threads of the translator; with 1, results repeat exactly.")
 @time_option
+@_count(
+    "--mask-k", default=MaskSettings().k, show_default=True, help="Last tokens of a partial that its caption hides."
+)
 @click.option("--temperature", metavar="T", type=NumberRange(0.01, 100), help="Draw tokens, at this temperature.")
 @click.option("--top-k", metavar="K", type=CountRange(min=0), help="Draw among the K most likely; 0 among all.")
 @click.option("--top-p", metavar="P", type=NumberRange(0, 1), help="Draw among the most likely that add up to P.")
@@ -166,6 +175,7 @@ def _run(options: Any) -> Path:
         time=options.time,
         quick=options.quick,
         sampling=sampling,
+        mask=MaskSettings(k=options.mask_k),
         overwrite=options.force,
     )
     return output
@@ -184,6 +194,7 @@ def write_run(
     time: str = "wall",
     quick: bool = False,
     sampling: SamplingSettings | None = None,
+    mask: MaskSettings,
     overwrite: bool = False,
 ) -> None:
     """Translate the corpus by all methods into a run file, or the rest of it if the file has some of it already."""
@@ -228,6 +239,7 @@ def write_run(
             draft_model=small_record,
             double_model=double_record,
             sampling=sampling,
+            mask=mask,
         )
         # Before the file is opened: a command that is refused must not touch it.
         bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
@@ -283,9 +295,9 @@ def compare_methods(source: OpenSource, written: str, repeats: int, format_: str
         if not _record(source, stream):
             raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
         corpus = recorded_corpus(stream, None, pair)
-        write_run(output, corpus, pair, methods, settings.language_model, repeats=repeats, draft_file=draft_file)
-        mask_k = settings.mask.k if settings.mask.mode == "display" else 0
-        run = MeasuredRun(read_run(output), MeasureSettings(MODEL_UNIT, shown_mask_k=mask_k))
+        translator, mask = settings.language_model, settings.mask
+        write_run(output, corpus, pair, methods, translator, mask=mask, repeats=repeats, draft_file=draft_file)
+        run = MeasuredRun(read_run(output), MeasureSettings(MODEL_UNIT))
         print_tables([make_table("compare", [run])], format_)
 
 

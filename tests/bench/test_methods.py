@@ -30,7 +30,7 @@ def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int, decoder: str) 
     bias = round(bias, 6)
     method = parse_method(f"{decoder}@{bias!r}:mask={k}")
     assert (method.decoding.method, method.decoding.bias) == (decoder, bias)
-    assert (method.mask.mode, method.mask.k) == ("output", k)
+    assert method.mask_k == k
     assert parse_method(method.label) == method
 
 

@@ -149,6 +149,14 @@ def test_the_calm_table_is_made_of_runs_with_a_live_window(tmp_path: Path) -> No
     windowed = MeasuredRun(read_run(tmp_path / "run.jsonl"), MeasureSettings("word"))
     assert kinds_of(windowed) == {"text", "windowed"}
     assert kinds_of(changed(windowed, kind="recorded")) == {"recorded", "windowed"}
+    # The run's mask decided where partials stopped: nobody knows what another one would have shown.
+    for k, stopped in ((None, 0), (3, 0), (5, 1)):
+        masked = MeasuredRun(windowed.file, replace(windowed.settings, display_masks=(5,), shown_mask_k=k))
+        table = make_table("calm", [masked])
+        place = [column.name for column in table.columns].index("NE screen")
+        assert [row[place] is None for row in table.rows] == [False, False, bool(stopped)]
+        assert ("window@0.2:window=3 stopped early by the run's mask of 3 tokens" in notes(table)) == bool(stopped)
+        assert [row.label for row in masked.rows if row.display_k] == ["rt:display=5", "ssbd@0.2:display=5"]
 
 
 def test_every_run_has_a_name_of_its_own(measured: MeasuredRun) -> None:
