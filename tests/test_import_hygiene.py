@@ -53,7 +53,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "sounddevice": "livetrans.audio.portaudio",
     "textual": "livetrans.tui",
     "threading": ("livetrans.audio", "livetrans.cli", "livetrans.metrics.monitor", "livetrans.run", "livetrans.serve"),
-    "onnxruntime": "livetrans.speech.gate",
+    "onnxruntime": ("livetrans.speech.gate", "livetrans.speech.transducer"),
 }
 """Where a library may be imported: a module, or a package with its modules. The only such list."""
 PACKAGE = Path(livetrans.__file__).parent

@@ -1,0 +1,95 @@
+"""NeMo's TDT transducers by onnxruntime, with tiny random models in both published layouts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.config import RecogniserSettings
+from livetrans.events import SAMPLE_RATE
+from livetrans.speech.transducer import Token, TransducerRecogniser, decode, features_of, mel_filters, words_of
+from tests.speech.random_whisper import PHRASE
+
+pytest.importorskip("onnx", reason="onnx, of the extra `test`, writes the models")
+from tests.speech.random_transducer import write_random_transducer
+
+LAYOUTS = ("onnx-asr", "sherpa")
+
+
+def noise(seconds: float) -> np.ndarray:
+    return np.random.default_rng(1).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_pass_writes_words_with_the_times_of_the_models_own_durations(tmp_path: Path, layout: str) -> None:
+    model = write_random_transducer(tmp_path / "model", layout=layout, phrase=PHRASE)
+    words = TransducerRecogniser(RecogniserSettings(model, "en")).recognise(noise(3.0)).words
+    assert [word.text for word in words] == list(PHRASE[:10])  # one in 0.32 s
+    assert [word.start for word in words] == pytest.approx([0.32 * number for number in range(10)])
+    assert [word.end for word in words] == pytest.approx([*(0.32 * number for number in range(1, 10)), 3.0])
+
+
+@pytest.mark.parametrize("quantization", [None, "int8", "matmul"])
+def test_both_layouts_write_the_same_of_the_same_sound(tmp_path: Path, quantization: str | None) -> None:
+    found = []
+    for layout in LAYOUTS:
+        model = write_random_transducer(tmp_path / layout, layout=layout, quantization=quantization, phrase=PHRASE)
+        found.append(TransducerRecogniser(RecogniserSettings(model, "en")).recognise(noise(2.0)).words)
+    assert found[0] == found[1] != ()
+
+
+def test_features_have_mean_0_and_deviation_1_in_each_band_whatever_the_loudness() -> None:
+    filters = mel_filters(80)
+    loud, quiet = (features_of(noise(2.0) * scale, filters) for scale in (1.0, 0.1))
+    assert loud.shape == (80, 200)
+    assert loud.mean(axis=1) == pytest.approx(np.zeros(80), abs=1e-4)
+    assert loud.std(axis=1, ddof=1) == pytest.approx(np.ones(80), abs=1e-3)
+    assert np.abs(quiet - loud).mean() < 0.02  # what is left is the least power
+
+
+def scripted(answers: dict[int, list[tuple[int, int]]], frames: int) -> tuple[list[Token], list[tuple[int, int]]]:
+    """Decode with a joint that gives at each frame the next of its pairs of piece and duration; 3 is the blank.
+
+    Returns the tokens, and the frames that were looked at, each with the last token.
+    """
+    seen: list[tuple[int, int]] = []
+
+    def join(frame: np.ndarray, last: int) -> tuple[np.ndarray, None]:
+        at = int(frame[0])
+        seen.append((at, last))
+        given = answers.get(at, [])
+        piece, duration = given.pop(0) if given else (3, 1)
+        logits = np.zeros(4 + 5, np.float32)
+        logits[[piece, 4 + duration]] = 9.0
+        return logits, None
+
+    found = decode(np.arange(frames, dtype=np.float32)[:, None], lambda token, state: token, join, 4, 3)
+    return found, seen
+
+
+def test_decoding_goes_on_by_the_durations() -> None:
+    tokens, seen = scripted({0: [(1, 0), (2, 2)], 2: [(3, 4)], 6: [(0, 3)]}, 8)
+    assert [(token.piece, token.start, token.frames) for token in tokens] == [(1, 0, 0), (2, 0, 2), (0, 6, 3)]
+    assert seen == [(0, 3), (0, 1), (2, 2), (6, 2)]  # a blank changes nothing that the predictor knows
+    assert all(-0.1 < token.likelihood < 0 for token in tokens)
+
+
+def test_decoding_ends_where_the_model_would_stay_at_a_frame() -> None:
+    blank, seen = scripted({0: [(3, 0)], 1: [(3, 0)]}, 2)
+    assert blank == [] and [at for at, _ in seen] == [0, 1]
+    tokens, _ = scripted({0: [(1, 0)] * 99}, 1)
+    assert len(tokens) == 10
+
+
+def test_words_are_split_at_the_mark_and_in_scripts_without_spaces_at_each_piece() -> None:
+    pieces = ("▁New", "▁", "York", ".", "<unk>", "<|en|>", "日", "本")
+
+    def text(*written: int) -> list[str]:
+        tokens = [Token(piece, number, 1, 0.0) for number, piece in enumerate(written)]
+        return [word.text for word in words_of(tokens, pieces, 0.08, 9.0)]
+
+    assert text(5, 0, 1, 2, 4, 3) == ["New", "York."]
+    assert text(6, 7, 3) == ["日", "本."]
+    assert text(4, 1) == []
