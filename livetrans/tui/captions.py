@@ -116,7 +116,8 @@ class FinishedCaption(WrappedText):
 class History(VerticalScroll):
     """Finished captions, newest last. It follows the end unless the reader scrolled up.
 
-    A reader who scrolled up keeps their caption in view in any other size of the terminal.
+    A reader who scrolled up keeps their caption in view, in any other size of the terminal and when the oldest captions
+    go.
     """
 
     @dataclass
@@ -154,11 +155,17 @@ class History(VerticalScroll):
             later = list(takewhile(line.is_before, reversed(self._lines)))
             mounting.append(self.mount(line, before=later[-1] if later else None))
             self._lines.insert(len(self._lines) - len(later), line)
-        for line in self._lines[:-HISTORY_CAPTIONS]:
-            line.remove()
+        oldest = self._lines[:-HISTORY_CAPTIONS]
         self._lines = self._lines[-HISTORY_CAPTIONS:]
+        rows = self._lines[0].virtual_region.y - oldest[0].virtual_region.y if oldest else 0
+        for line in oldest:
+            await line.remove()
         for mounted in mounting:
             await mounted
+        if rows and self._reading:
+            self._laid_out = Size()
+            self.scroll_to(y=self.scroll_y - rows, animate=False, immediate=True)
+            self.call_after_refresh(self._keep_reading)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

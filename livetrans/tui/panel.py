@@ -300,6 +300,7 @@ class Figures(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
         self._shown: tuple[Snapshot, str, Keys, int, int] | None = None
+        self._rows = 0
 
     def show(self, snapshot: Snapshot, panel: str, keys: Keys) -> None:
         """Draw the metrics again if they, or the room for them, have changed."""
@@ -307,7 +308,11 @@ class Figures(Static):
         if now == self._shown or self.content_size.width == 0:
             return
         self._shown = now
-        self.update(draw(*now))
+        drawn = draw(*now)
+        rows = drawn.plain.count("\n")
+        # A layout places all captions of the history too, however little has changed here.
+        self.update(drawn, layout=rows != self._rows)
+        self._rows = rows
 
     async def on_click(self, event: Click) -> None:
         line = self.render_line(event.y).text
@@ -362,7 +367,7 @@ class Strip(Static):
     def show(self, snapshot: Snapshot, panel: str) -> None:
         text = strip_text(snapshot, panel, self.content_size.width)
         if text != self.content:
-            self.update(Content(text))
+            self.update(Content(text), layout=False)
 
 
 def strip_text(snapshot: Snapshot, panel: str, width: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import BIAS_STEP, COMMANDS, listed
 from tests.moved_rows import MovedRows
 from tests.tui.scripted import (
+    FULL,
     caption,
     conversation,
     drawn_rows,
@@ -98,6 +100,41 @@ async def test_the_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         await stage.play(*finals(30))
         assert stage.history == [f"Satz {number}." for number in range(19, 29)]
         assert len(stage.app.query_one(History).children) == 10
+
+
+async def test_a_reader_further_up_stays_there_while_the_oldest_captions_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captions, "HISTORY_CAPTIONS", 30)
+    async with on_stage(started()) as stage:
+        await stage.play(*finals(31))
+        await stage.press("pageup", "pageup")
+        read = re.findall(r"Satz \d+", stage.text)[:3]
+        frames: list[list[str]] = []
+        display = stage.app._display
+
+        def see(*drawn: Any) -> None:
+            if not stage.app._batch_count:  # Else nothing is drawn.
+                frames.append(re.findall(r"Satz \d+", stage.text)[:3])
+            display(*drawn)
+
+        monkeypatch.setattr(stage.app, "_display", see)
+        for number in range(31, 36):
+            await stage.play(*finals(number, number + 1))
+        assert stage.history[0] == "Satz 5."
+        assert frames and [frame for frame in frames if frame != read] == []
+
+
+async def test_figures_that_change_lay_out_no_caption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout places all captions of the history, which is half of the screen's work with 500 of them."""
+    async with on_stage(started(), *finals(5)) as stage:
+        laid_out: list[object] = []
+        lay_out = stage.app.screen._refresh_layout
+        monkeypatch.setattr(stage.app.screen, "_refresh_layout", lambda *size: (laid_out.append(size), lay_out(*size)))
+        for seconds in range(5):
+            snapshot = replace(FULL, heard=90.0 + seconds)
+            monkeypatch.setattr(stage.app, "_read_monitor", partial(lambda snapshot, language: snapshot, snapshot))
+            stage.app._show_numbers()
+            await settle(stage.pilot)
+        assert "1:34 / 4:00" in stage.text and laid_out == []
 
 
 async def test_recognised_and_translated_text_is_shown_never_executed() -> None:
