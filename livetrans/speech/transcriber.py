@@ -27,6 +27,8 @@ LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
 """Seconds of sound without a new word after which recognition has stopped, unless the gate's pause is longer."""
+COLLAPSED, LEAST_HEARD = 1 / 3, 6
+"""A pass with less than that share of the words heard before has lost words, if those were at least so many."""
 
 SHORTEST_STEP, LONGEST_STEP = 0.4, 0.8
 """Seconds of new sound in a pass where the step follows the machine."""
@@ -205,16 +207,23 @@ class Transcriber:
         """Return the updates that follow from the words of the whole buffer."""
         self._new_samples = 0
         words = self._source_words(hypothesis)
+        has_lost = self._has_lost_words(words)
         if self._conversation:
             words = self._conversation.settled(words, self._buffer.end, last=final or self._buffer.full)
         anew = self._agreement.is_new
         # The names of committed words are repaired by the rules of their language.
         is_undecided = self._conversation is not None and self._conversation.decided is None
-        newly = self._agreement.update(words, self._buffer.start, commits=not is_undecided)
+        newly: tuple[Word, ...] = ()
+        if not has_lost:
+            newly = self._agreement.update(words, self._buffer.start, commits=not is_undecided)
         heard = self._agreement.heard
+        stopped = has_lost and self._buffer.end - heard[-1].end > STALL
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
-        elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():
+        elif stopped:  # Cut there too; the last word may have been cut off.
+            newly += self._agreement.commit(max(len(self._agreement.tail) - 1, 0))
+        is_long = self._buffer.full or self._buffer.length > self._settings.trim_after
+        if not final and (is_long or stopped or self._stalled()):
             newly += self._trim(hypothesis.segment_ends)
         if hypothesis.likelihood and heard:
             growing = bool(self._agreement.tail) and not may_end
@@ -243,6 +252,8 @@ class Transcriber:
             prompt = self._prompt.text if language in (None, self._prompt.language) else ""
             prompt = self.respell(prompt, self._segments.language)
             hypothesis = self._recogniser.recognise(samples, prompt=prompt, final=final, language=language)
+            if prompt and self._has_lost_words(hypothesis.words):
+                hypothesis = self._recogniser.recognise(samples, final=final, language=language)
             times = [*hypothesis.segment_ends, *(time for word in hypothesis.words for time in (word.start, word.end))]
             if not all(map(math.isfinite, times)):
                 raise ModelError("the recogniser gave words without times; choose another model with --asr")
@@ -257,6 +268,14 @@ class Transcriber:
                 raise
             self._reload(error)
             return attempt()
+
+    def _has_lost_words(self, words: Sequence[Word]) -> bool:
+        """Return whether a pass has so few of the words that were heard that it does not replace them.
+
+        Whisper sometimes writes a word or two of a long buffer, and goes on as before in the next pass, or never.
+        """
+        heard = len(self._agreement.heard)
+        return heard >= LEAST_HEARD and len(words) < COLLAPSED * heard
 
     def _end_committed(self) -> list[Transcript]:
         """End the segment of another language with its committed words; the sound after them is recognised again."""

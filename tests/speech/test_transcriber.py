@@ -253,6 +253,55 @@ def test_words_that_disappear_at_the_end_stay_shown_until_others_come() -> None:
     assert [(t.text, t.final, t.revision) for t in finals] == [("one two", True, 1)], "what was shown has a final"
 
 
+LONG = " ".join(f"w{number}" for number in range(22))
+
+
+@pytest.mark.parametrize(
+    "answers", [(LONG, "la"), (LONG, ""), (LONG, "la", "lo", "", "la la"), (LONG, f"{LONG} x", "la")]
+)
+def test_a_pass_that_comes_back_nearly_empty_takes_no_shown_word_back(answers: tuple[str, ...]) -> None:
+    transcriber = Transcriber(Answering(*answers), STEADY, ManualClock())
+    shown = [one for place in range(len(answers)) for one in hear(transcriber, 1.0, float(place))]
+    assert all(one.text.startswith(LONG) for one in shown)
+    finals = [one for one in hear(transcriber, 0.5, float(len(answers)), pause=True) if one.final]
+    assert " ".join(one.text for one in finals).removesuffix(" x") == LONG
+
+
+def test_words_that_others_replace_are_replaced() -> None:
+    transcriber = Transcriber(Answering(LONG, "a b c d e f g h"), STEADY, ManualClock())
+    assert hear(transcriber, 3.0, pause=True)[-1].text == "a b c d e f g h"
+
+
+def test_a_pass_that_lost_its_words_is_made_again_without_the_prompt() -> None:
+    class Confused(Answering):
+        def recognise(
+            self, samples: np.ndarray, *, prompt: str = "", final: bool = False, language: str | None = None
+        ) -> Hypothesis:
+            heard = super().recognise(samples, prompt=prompt, final=final)
+            return replace(heard, words=heard.words[:1]) if prompt and len(samples) > SAMPLE_RATE else heard
+
+    recogniser = Confused("so it was", "so it was", LONG, f"{LONG} and")
+    transcriber = Transcriber(recogniser, STEADY, ManualClock())
+    hear(transcriber, 1.0, pause=True)
+    assert [one.text for one in hear(transcriber, 1.0, 1.5)] == [LONG]
+    assert hear(transcriber, 1.0, 2.5)[-1].text == f"{LONG} and"
+    assert recogniser.prompts[-2:] == ["so it was", ""]
+
+
+def test_speech_after_words_that_every_pass_loses_is_heard() -> None:
+    class Loses(ScriptedRecogniser):
+        def recognise(
+            self, samples: np.ndarray, *, prompt: str = "", final: bool = False, language: str | None = None
+        ) -> Hypothesis:
+            heard = super().recognise(samples, prompt=prompt, final=final)
+            return replace(heard, words=heard.words[-1:]) if len(samples) > 10 * SAMPLE_RATE and not final else heard
+
+    words = steady_words(100)
+    transcriber = Transcriber(Loses(words), STEADY, ManualClock())
+    transcripts = [t for chunk in speech_chunks(speak(words), [8000]) for t in transcriber.feed(chunk)]
+    assert final_text(transcripts) == [word.text for word in words]
+
+
 def told(transcripts: list[Transcript]) -> list[tuple[int, str, str, bool, bool]]:
     return [(t.segment_id, t.committed, t.partial, t.ended, t.final) for t in transcripts]
 
