@@ -40,10 +40,10 @@ newest: $(VENV)/bin/python  ## the tests with the newest releases of all librari
 real: $(VENV)/.test  ## what the documents say of real models and machines, checked on this one (make real ARGS=--help)
 	@$(BIN)/python -m tests.real $(ARGS)
 
-endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; their short forms are among the tests
+endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and changed files; their short forms are among the tests
 	@$(BIN)/python tests/endurance/soak.py
 	@$(BIN)/python tests/endurance/kills.py
-	@$(BIN)/python -m tests.endurance.fuzz
+	@$(BIN)/python -m pytest tests/test_bad_input.py -k whatever --hypothesis-profile=hours
 
 # A release, in dist/. The engine's wheel needs a processor of 2013 (x86-64: AVX2) or 2018 (arm64: dot products); on
 # Linux auditwheel adds the OpenMP library, which comes with compilers only; on a Mac there is none.

@@ -14,15 +14,23 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livetrans.audio import file as audio_file
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import ManualClock
-from livetrans.base.errors import ModelError, SourceError
+from livetrans.base.errors import LivetransError, ModelError, SourceError
+from livetrans.base.installation import data_folder
 from livetrans.cli import run
-from livetrans.events import SAMPLE_RATE
+from livetrans.cli.options import read_config
+from livetrans.events import SAMPLE_RATE, Record
 from livetrans.models.catalogue import read_catalogue
+from livetrans.session.codec import read_records, to_line
+from livetrans.session.export import export, read_captions
+from livetrans.session.recorded import RecordedTranscripts
 from tests.hostile_text import assert_harmless
+from tests.session.examples import EVENTS
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
@@ -288,6 +296,48 @@ CATALOGUES = {
     "wrong kind": b"models = 5\npurposes = 6\n",
     "no fields": b"[[models]]\n",
 }
+
+
+def _captions(path: Path) -> None:
+    for record in read_records(path):
+        to_line(record)
+    for format in ("srt", "vtt", "txt", "jsonl"):
+        "".join(export(read_captions(path), format, "both")).encode()  # type: ignore[arg-type]
+
+
+def _transcripts(path: Path) -> None:
+    assert all(isinstance(one.text, str) for one in RecordedTranscripts(path, ManualClock(), real_time=False))
+
+
+EXAMPLES = b"".join(f"{to_line(Record(float(at), event))}\n".encode() for at, event in enumerate(EVENTS))
+READERS: dict[str, tuple[bytes, Callable[[Path], object]]] = {
+    "events.jsonl": (EXAMPLES, _captions),
+    "stream.jsonl": ((data_folder("recordings") / "demo.jsonl").read_bytes()[:20_000], _transcripts),
+    "config.toml": (b'from = "en"\nbias = 0.2\nmask-k = 3\nplain = true\n[replay]\nto = "fr"\n', read_config),
+    "catalogue.toml": ((data_folder("models") / "catalogue.toml").read_bytes(), read_catalogue.__wrapped__),
+}
+"""A whole file, and what reads it."""
+PIECES = [b"\x00", b"\xff", b"\xed\xa0\x80", b"\xe2\x80\xae", b"\x1b[2J", b"\n", b'"', b"\\ud800", b"[" * 3000, b"]"]
+PIECES += [b"null", b"NaN", b"1e999", b"-1", b"9" * 5000, b"'", b"=", b"x" * 10_000, b"\x00" * 8]
+change = st.tuples(st.integers(0, 1 << 20), st.integers(0, 64), st.sampled_from(PIECES) | st.binary(max_size=8))
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(changes=st.lists(change, min_size=1, max_size=16))
+def test_whatever_is_changed_in_a_file_it_is_used_or_refused_in_a_sentence(
+    name: str, tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int, bytes]]
+) -> None:
+    whole, read = READERS[name]
+    data = bytearray(whole)
+    for place, length, piece in changes:
+        begin = place % (len(data) + 1)
+        data[begin : begin + length] = piece
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes(data)
+    try:
+        read(path)
+    except LivetransError as fault:
+        assert_harmless(str(fault))
 
 
 @pytest.mark.parametrize("name", CATALOGUES)

@@ -18,20 +18,6 @@ assert _spec and _spec.loader
 make_comparison = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(make_comparison)
 
-sentences = st.lists(st.text("abßÄMWil,. ’", min_size=1, max_size=60), max_size=3)
-
-
-@given(sentences)
-def test_every_word_has_its_own_place_in_the_column(written: list[str]) -> None:
-    units = make_comparison.lay_out(written)
-    assert [text for text, _, _ in units] == [unit for sentence in written for unit in screen_units(sentence)]
-    ends: dict[float, float] = {}
-    for text, x, y in units:
-        assert x >= ends.get(y, 0) - 1e-6
-        ends[y] = x + make_comparison.width_of(text)
-    longest = max((make_comparison.width_of(word) for sentence in written for word in sentence.split()), default=0)
-    assert all(end <= max(make_comparison.COLUMN, longest) + 1e-6 for end in ends.values())
-
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.text("ab, .", max_size=12)), max_size=10))
 def test_what_is_struck_out_is_what_the_measure_counts(updates: list[tuple[int, str]]) -> None:
