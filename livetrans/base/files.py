@@ -132,7 +132,7 @@ def require_apart(outputs: Iterable[tuple[str, Path]], inputs: Iterable[Path]) -
         UsageError: it says which.
     """
     taken: dict[str, str] = {}
-    read = {os.path.realpath(path.expanduser()) for path in inputs}
+    read = {os.path.realpath(path.expanduser()) for path in inputs if "\0" not in str(path)}  # No file has such a name.
     for option, path in outputs:
         place = os.path.realpath(path.expanduser())
         if os.path.exists(place) and not os.path.isfile(place):
