@@ -61,8 +61,20 @@ T = TypeVar("T")
 
 def option(default: T, name: str, **described: Any) -> T:
     """Return a dataclass field with a default and an `Option`, whose other fields are `described`."""
-    made: Any = field(default=default, metadata={"option": Option(name, **described)})
+    made: Any = field(default=default, metadata={"option": Option(name, **described), "span": described.get("span")})
     return made  # type: ignore[no-any-return]
+
+
+def ranged(default: T, least: Any, most: Any) -> T:
+    """Return a dataclass field without an option, for a number from `least` to `most`."""
+    made: Any = field(default=default, metadata={"span": (least, most)})
+    return made  # type: ignore[no-any-return]
+
+
+def span_of(stage: Any, name: str) -> tuple[Any, Any]:
+    """Return the least and the most that a setting of a stage can be, None for no limit; a flag has 0 and 1."""
+    found: tuple[Any, Any] | None = next(part.metadata for part in fields(stage) if part.name == name).get("span")
+    return found or (0, 1)
 
 
 # fmt: off
@@ -248,7 +260,7 @@ class DecodingSettings:
         7, "--live-window TOKENS", span=(0, None),
         help="Last tokens of the draft that window verifies; those before them do not change.",
     )
-    margin: float = 1.5
+    margin: float = ranged(1.5, 0, 1000)
     """Log-probability, in nats for each shown word taken back, that a change has to gain (`window` only)."""
     final: str = option(
         "careful", "--final", choices=FINALS,
@@ -256,16 +268,16 @@ class DecodingSettings:
         "the model clearly prefers another text. fresh decodes it anew, at bias 0. partial decodes it like any "
         "update.",
     )
-    final_window: int = 15
+    final_window: int = ranged(15, 1, None)
     """Last tokens of the draft that a careful final may change."""
     early_stop: bool = option(
         True, "--no-early-stop",
         help="Decode growing captions to their end, also what is not shown yet. window stops before that.",
     )
     """Whether a partial is decoded only as far as its tokens would be shown (`livetrans.decoding.stopping`)."""
-    fallback: float = 0.6
+    fallback: float = ranged(0.6, 0, 1)
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
-    rollback: float = 3.0
+    rollback: float = ranged(3.0, 0, 1000)
     """Distance in nats from which the target takes a token of the draft model back (`bild` only)."""
     sampling: SamplingSettings | None = None
     """None decodes greedily."""

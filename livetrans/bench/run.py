@@ -16,7 +16,16 @@ from livetrans.base.sequences import common_prefix_length
 from livetrans.base.text import unknown
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.runfile import Header, RunWriter, Unit, Update
-from livetrans.config import FINALS, GAMMA, MOST_GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
+from livetrans.config import (
+    FINALS,
+    GAMMA,
+    PAPER,
+    DecodingSettings,
+    DraftModelSettings,
+    MaskSettings,
+    SamplingSettings,
+    span_of,
+)
 from livetrans.decoding import DECODERS, Decoder, DraftModel
 from livetrans.decoding.stopping import LengthRatio
 from livetrans.decoding.verification import Sampler
@@ -51,11 +60,8 @@ QUICK_SENTENCES, QUICK_REPEATS = 20, 2
 TIMES = ("wall", "cpu")
 """Time as it passes, or the processor's time of the measuring thread."""
 
-_LIMITS = {
-    "bias": (0, 1), "window": (1, 999), "margin": (0, 1000), "final_window": (1, 999), "fallback": (0, 1),
-    "rollback": (0, 1000), "gamma": (1, MOST_GAMMA), "mask": (1, 999), "early_stop": (0, 1),
-}  # fmt: skip
-"""The least and the greatest value of each number in a method; every number in `Decoder.uses` has a row."""
+_OWNERS = {"gamma": (DraftModelSettings, "gamma"), "mask": (MaskSettings, "k")}
+"""The settings of a method's keys that are not those of decoding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +174,17 @@ def _value(text: str, key: str, value: str, decoder: Decoder) -> float | str:
         if value not in finals:
             raise UsageError(f"in {text!r}: {unknown('final', value, finals)}")
         return value
-    least, most = _LIMITS[key]
+    least, most = span_of(*_OWNERS.get(key, (DecodingSettings, key)))
     whole = not isinstance(getattr(DecodingSettings(), key, 0), float)
     try:
         number = int(value) if whole else abs(round(float(value), 6))
-        if least <= number <= most and not value.startswith("-"):
+        if least <= number and (most is None or number <= most) and not value.startswith("-"):
             return number
     except ValueError:
         pass
     kind = "whole number" if whole else "number"
-    raise UsageError(f"in {text!r}: {key} is a {kind} from {least} to {most}, for example ssbd@0.2 or window:window=3")
+    span = f"from {least}" + (f" to {most}" if most is not None else " on")
+    raise UsageError(f"in {text!r}: {key} is a {kind} {span}, for example ssbd@0.2 or window:window=3")
 
 
 def clock_for(measured: str, threads: int) -> Clock:

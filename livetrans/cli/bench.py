@@ -160,6 +160,8 @@ def table_command(
     format_: str,
 ) -> None:
     """Compute tables from run files, translating nothing. Below each table are the meanings of its columns."""
+    if comet and names and not any("COMET" in TABLES[name].figures for name in names):
+        raise UsageError(f"--comet has no effect on table {' and '.join(names)}; drop it, or drop --table")
     files_read = [read_run(file) for file in dict.fromkeys(files)]
     output_masks = {parse_method(label).mask_k for run in files_read for label in run.header.methods}
     masks = mask_k or {*_PAPER_MASKS, *output_masks} - {0}

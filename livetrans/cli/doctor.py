@@ -35,6 +35,7 @@ from livetrans.config import Settings
 from livetrans.events import BackPressure, Notice, Record, RunStarted, Translation
 from livetrans.models.chosen import (
     EMBEDDED,
+    GPU,
     GPU_UNUSED,
     choose_models,
     embedded_notice,
@@ -270,7 +271,7 @@ class _Load:
         match record.event:
             case RunStarted():
                 self.began_at = record.at
-            case Notice(text=text) if text == GPU_UNUSED:
+            case Notice(about=subject) if subject == GPU:
                 self.gpu_unused = True
             case Translation(stats=stats):
                 self.translating += stats.total_seconds

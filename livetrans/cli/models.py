@@ -47,6 +47,8 @@ _DECLINED = ".declined"
 _USABLE = 0.8
 """Part of the memory that one model may take: the rest is for the system and the other model."""
 
+_OF_PAIRS = {"from": "sources", "to": "targets", "between": "between", "engine": "engine"}
+"""The options that choose among pairs, with the names of their values."""
 _language = partial(click.option, metavar="LANGUAGES", show_default=True)
 
 
@@ -138,6 +140,8 @@ def pull_command(
         if between is None:
             require_two_languages(sources[0], targets[0])
         wanted = fetchable_pair(name, settings, engine)
+    elif given := [f"--{option}" for option, value in _OF_PAIRS.items() if was_given(value)]:
+        raise UsageError(f"{' and '.join(given)} choose a pair; drop them to fetch {name}")
     else:
         wanted = (catalogue.wanted(name),)
     if not _pull_all(wanted, yes=yes):

@@ -61,22 +61,10 @@ from livetrans.names.file import read_terms
 from livetrans.run.effect import Way, without_effect
 from livetrans.serve.address import parse_serve_address
 
-
-def _glossary_file(text: str) -> Path:
-    """Return the path of a glossary.
-
-    Raises:
-        UsageError: it cannot be read, or has no term.
-    """
-    path = input_path(text)
-    read_terms(path)
-    return path
-
-
 KINDS: dict[str, click.ParamType[Any]] = {
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "glossary": Parsed(_glossary_file, complete_file),
+    "glossary": Parsed(input_path, complete_file),
     "jsonl": Parsed(json_lines_file, complete_file),
     "language": Parsed(language, complete_language),
     "language or none": Parsed(partial(language, word=TRANSCRIPT_ONLY), complete_language),
@@ -346,6 +334,8 @@ def _checked(path: Path, key: str, value: object) -> str | bool:
     if option.is_flag and not isinstance(value, bool):
         raise UsageError(f"{path}: {key} must be true or false, not {value!r}; correct it")
     if isinstance(value, bool):
+        if value and option.setting.option.bare:
+            return option.setting.option.bare
         if not option.is_flag:
             raise UsageError(f"{path}: {key} takes a value, not {str(value).lower()}; correct it")
         return value
@@ -372,9 +362,18 @@ def _command_line_only() -> Iterator[str]:
 def _apply_config(context: click.Context, option: click.Parameter, path: Path | None) -> None:
     """Make the values of the configuration file the defaults of a command."""
     if not context.resilient_parsing:
-        names = {parameter.name for parameter in context.command.params}
-        values = {key.replace("-", "_"): value for key, value in read_config(path).items()}
+        names, folder = {parameter.name for parameter in context.command.params}, (path or default_config_file()).parent
+        values = {key.replace("-", "_"): _placed(folder, key, value) for key, value in read_config(path).items()}
         context.default_map = {name: value for name, value in values.items() if name in names}
+
+
+def _placed(folder: Path, key: str, value: str | bool) -> str | bool:
+    """Return a value of the configuration file in `folder`, where relative paths begin; a model may be a name."""
+    setting = SETTINGS[key]
+    if not setting.type.startswith("Path") or isinstance(value, bool):
+        return value
+    place = folder / Path(value).expanduser()
+    return str(place) if setting.option.kind or place.exists() else value
 
 
 def _config_option() -> RunOption:
@@ -426,23 +425,27 @@ _FOR_EXPERTS = f"""
 
 
 @click.command()
-@click.option("--init", "action", flag_value="init", help="Write the file: every key with its default, as comments.")
-@click.option("--path", "action", flag_value="path", help="Print where the file is.")
+@click.option("--init", is_flag=True, help="Write the file: every key with its default, as comments.")
+@click.option("--path", "prints_path", is_flag=True, help="Print where the file is.")
 @click.option(
     "--config", "file", metavar="FILE", type=KINDS["file"], show_default=_PLACE, help="Another configuration file."
 )
 @click.option("--yes", is_flag=True, help="With --init: overwrite an existing file without asking.")
-def config_command(action: str | None, file: Path | None, yes: bool) -> None:
+def config_command(init: bool, prints_path: bool, file: Path | None, yes: bool) -> None:
     """Show what the configuration file and the environment set, or write a file with every key.
 
     Keys are the long names of options, so that there is one set of names to learn. The table [expert] has
     those of the options that only `--help-all` lists.
     """
     path = file or default_config_file()
-    if action == "path":
+    if init and prints_path:
+        raise UsageError("--init prints the path too; drop --path")
+    if yes and not init:
+        raise UsageError("--yes has no effect without --init; drop it or add --init")
+    if prints_path:
         click.echo(path)
         return
-    if action == "init":
+    if init:
         _write(path, yes)
         return
     values = read_config(file)
@@ -484,6 +487,8 @@ def _commented(setting: Setting) -> Iterator[str]:
     elif setting.option.default_text:
         text += f" Default: {setting.option.default_text}."
     yield from textwrap.wrap(text, 80, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    if setting.option.bare:
+        default = True
     if default is None:
         default = option.type.choices[0] if isinstance(option.type, click.Choice) else option.is_flag or option.metavar
     # JSON's numbers, truth values and strings are TOML's too.

@@ -68,6 +68,10 @@ def command(context: click.Context, as_json: bool) -> None:
     """
     if context.invoked_subcommand is None:
         context.invoke(list_command, as_json=as_json)
+    elif as_json:
+        raise UsageError(
+            "--json is for the list; write it after `livetrans sessions` or `livetrans sessions list` alone"
+        )
 
 
 @command.command("list", short_help="List the sessions, as without a command.")
@@ -261,6 +265,8 @@ def export_command(
         raise UsageError("-o names a file; leave it out to write to standard output, with --format srt for example")
     if output is not None and output.is_dir():
         raise UsageError(f"{output} is a folder: name a file in it, such as {output / 'captions.srt'}")
+    if format_ and output and format_of(output) != format_:
+        raise UsageError(f"{output} does not end in .{format_}; drop --format, or choose another name with -o")
     path = find_session(session)
     captions = read_captions(path, warn)
     languages = _chosen(captions, to)[: 1 if which == "source" or (output is None and to is None) else None]

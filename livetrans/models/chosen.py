@@ -45,6 +45,8 @@ from livetrans.models.gguf import is_gguf, is_stateful
 DRAFT_MODEL, DOUBLE_MODEL = "draft model", "double-token model"
 """Kinds of models that a run takes only if it names them, in folders of their own beside translators."""
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
+GPU = "gpu"
+"""What notices about the recogniser's GPU have as their subject."""
 GPU_UNUSED = "whisper.cpp could not start the GPU and runs on the processor, where --engine faster-whisper is faster."
 
 _LIBRARY = "_pywhispercpp"

@@ -20,7 +20,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.models.catalogue import WHISPER_CPP
-from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
+from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
 from livetrans.run.listening import (
     Filter,
@@ -218,7 +218,7 @@ def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda even
 
         recogniser = WhisperCppRecogniser(settings)
         if has_gpu_engine() and not recogniser.gpu:
-            publish(Notice("warning", GPU_UNUSED))
+            publish(Notice("warning", GPU_UNUSED, GPU))
         return recogniser
     from livetrans.speech.whisper import WhisperRecogniser
 

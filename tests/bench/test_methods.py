@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.base.errors import UsageError
 from livetrans.bench.run import METHOD_SETS, parse_method, parse_methods
+from livetrans.cli.options import OPTIONS
 from livetrans.config import DecodingSettings
 
 
@@ -51,7 +55,7 @@ def test_every_setting_reaches_the_decoder_and_stands_in_the_label() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd:mask", "ssbd:mask=0",
+    ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd:mask",
      "ssbd@0.2:hide=3", "ssbd:final=careful", "RT", "spec:gamma=0", "spec:gamma=17", "spec:gamma=x", "bild:fallback=2",
      "bild:rollback=-1", "rt:gamma=4", "double:gamma=4", "window:window=2.5", "window:final=best", "rt,paper"],
 )  # fmt: skip
@@ -59,3 +63,21 @@ def test_what_does_not_exist_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as fault:
         parse_methods(text)
     assert "\n" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "option", "method"),
+    [("window", "--live-window", "window"), ("mask", "--mask-k", "ssbd"), ("gamma", "--gamma", "spec")],
+)
+@pytest.mark.parametrize("value", ["-1", "0", "1", "16", "17", "1000", "1.5"])
+def test_what_a_run_takes_can_be_compared(key: str, option: str, method: str, value: str) -> None:
+    takes = OPTIONS[option[2:]].type
+
+    def refuses(read: Callable[[], object]) -> bool:
+        try:
+            read()
+        except (UsageError, click.BadParameter):
+            return True
+        return False
+
+    assert refuses(lambda: takes.convert(value, None, None)) == refuses(lambda: parse_method(f"{method}:{key}={value}"))

@@ -11,9 +11,9 @@ import pytest
 
 from livetrans.base.errors import SourceError
 from livetrans.cli import cli, run
-from livetrans.cli.options import read_config, template
+from livetrans.cli.options import read_config, run_command, template
 from livetrans.cli.replay import OFFLINE_STEP, Plan
-from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE
+from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE, Settings
 
 
 @pytest.fixture
@@ -96,3 +96,51 @@ def test_an_offline_run_takes_long_steps_whatever_a_listener_has_set(
     monkeypatch.setattr("livetrans.cli.replay._open", opened)
     with pytest.raises(SourceError, match=f"step {step}"):
         cli.main(["replay", __file__, "--offline", *options], standalone_mode=False)
+
+
+def test_a_file_named_in_the_file_is_beside_it_and_looked_for_when_a_run_begins(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config_file.write_text('glossary = "names.tsv"\nmt = "mine.gguf"\nasr = "whisper-small"\n')
+    for command in ("mic", "listen", "replay demo.flac", "doctor"):
+        assert run(command.split()) == 2
+        assert f"the glossary {config_file.parent / 'names.tsv'} cannot be read" in capsys.readouterr().err
+    assert run(["config"]) == 0
+    assert 'glossary = "names.tsv"' in capsys.readouterr().out
+    (config_file.parent / "names.tsv").write_text("Ana\n")
+    (config_file.parent / "mine.gguf").touch()
+
+    @run_command("mic")
+    def command(settings: Settings) -> None:
+        assert settings.recogniser and settings.recogniser.model == Path("whisper-small")
+        assert settings.language_model.model == config_file.parent / "mine.gguf"
+        assert [term.text for term in settings.prompt.glossary] == ["Ana"]
+
+    command.main([], standalone_mode=False)
+
+
+def test_an_option_that_stands_alone_is_true_in_the_file(config_file: Path) -> None:
+    config_file.write_text("serve = true\n")
+    assert read_config(None) == {"serve": "localhost"}
+    assert "\n#serve = true\n" in template()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("config --init --path", "drop --path"),
+        ("config --yes", "--yes has no effect without --init"),
+        ("sessions --json show last", "--json is for the list"),
+        ("models --json path", "--json is for the list"),
+        ("models pull whisper-small --from fr --engine whisper.cpp", "--from and --engine choose a pair"),
+        ("export --format srt -o x.vtt", "x.vtt does not end in .srt; drop --format"),
+    ],
+)
+def test_an_option_that_another_one_leaves_without_effect_is_refused(
+    config_file: Path, line: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line.split()) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
+    assert not config_file.exists()

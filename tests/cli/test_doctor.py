@@ -18,7 +18,7 @@ from livetrans.cli import doctor, run
 from livetrans.cli.doctor import BROKEN, OK, WARNING, Trial, run_trial, trial_finding
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
 from livetrans.events import Notice, Record
-from livetrans.models.chosen import GPU_UNUSED
+from livetrans.models.chosen import GPU, GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE
 from livetrans.run import opening
 from tests.run.faults import FaultyModel, ScaledClock, Schedule, Slow
@@ -116,7 +116,7 @@ def test_a_gpu_that_could_not_be_started_is_said(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = doctor._Load()
-    load.write(Record(0.0, Notice("warning", GPU_UNUSED)))
+    load.write(Record(0.0, Notice("warning", GPU_UNUSED, GPU)))
     monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
     assert run(["doctor", "--json"]) == 0
     findings = {found["name"]: found for found in json.loads(capfd.readouterr().out)["findings"]}

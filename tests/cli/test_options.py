@@ -218,7 +218,6 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
         ("bias = 0\n[expert]\nbias = 0", ["bias is there twice"]),
         ("expert = 1", ["expert is a table"]),
         ('tp = "de"', ["tp", "did you mean to?"]),
-        ('glossary = "none.tsv"', ["glossary", "none.tsv"]),
         ("bias = ", ["TOML"]),
         ("config = 'x'", ["config cannot be set in a file"]),
         ("yes = true", ["yes cannot be set in a file", "--yes"]),

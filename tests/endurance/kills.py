@@ -25,6 +25,7 @@ from pathlib import Path
 from livetrans.base.errors import LivetransError
 from livetrans.session.export import read_captions
 from livetrans.session.recorded import read_unfinished
+from livetrans.session.store import summarise
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 LIVETRANS = [sys.executable, "-m", "livetrans"]
@@ -71,7 +72,8 @@ def kill(number: int, random_: random.Random, folder: Path) -> Kill:
     broken = _lost(session, [line for at, line in published.lines if at < killed_at - KEPT_SECONDS])
     before = _finals(session, broken)
     resumed = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
-    if resumed.returncode and "nothing to finish" not in resumed.stderr:
+    has_begun = summarise(session).state != "loading"
+    if resumed.returncode and has_begun:
         broken.append(f"resume failed: {resumed.stderr.strip()}")
     finals = _finals(session, broken)
     if finals[: len(before)] != before:
@@ -121,8 +123,10 @@ def _finals(session: Path, broken: list[str]) -> list[tuple[str, str]]:
 def _left(session: Path) -> list[str]:
     unfinished = read_unfinished(session)
     missing = unfinished.transcripts({})
-    again = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
-    rest = [] if "Nothing to resume" in again.stderr else ["a second resume still found something"]
+    before = (session / "events.jsonl").read_bytes()
+    subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, check=True)
+    is_same = (session / "events.jsonl").read_bytes() == before
+    rest = [] if is_same else ["a second resume still found something"]
     return [f"{len(missing)} finals have no caption", *rest] if missing else rest
 
 

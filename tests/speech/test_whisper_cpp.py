@@ -23,7 +23,7 @@ from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
 from livetrans.events import SAMPLE_RATE, Event, Notice
 from livetrans.metrics.monitor import resident_memory
-from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine
+from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine
 from livetrans.run import opening
 from livetrans.run.opening import open_recogniser
 from livetrans.speech.whisper import WhisperRecogniser
@@ -175,7 +175,7 @@ def test_a_gpu_that_could_not_be_started_is_said(cpp_recogniser_path: Path, monk
     assert not notices and recogniser.gpu is None
     monkeypatch.setattr(opening, "has_gpu_engine", lambda: True)
     open_recogniser(settings, notices.append)
-    assert notices == [Notice("warning", GPU_UNUSED)]
+    assert notices == [Notice("warning", GPU_UNUSED, GPU)]
 
 
 @pytest.fixture(scope="module")
