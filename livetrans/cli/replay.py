@@ -121,8 +121,7 @@ def command(
 
     Name a session as `livetrans sessions` lists it, or by the beginning of its name; `last` is the newest. Standard
     input is a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
-    readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session;
-    they need --offline or --speed max.
+    readable is shown and the exit code is 1. Several files, with --offline or --speed max, have a session each.
     If Ctrl-C ends a replay with -o or at full speed, what was heard is kept, and the exit code is 130.
     """
     is_fast = offline or speed == "max" or compare is not None
