@@ -17,6 +17,7 @@ from livetrans import config
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import cli, options, run
 from livetrans.cli.options import run_command, run_option
+from livetrans.cli.running import Ended, OpenSource
 from livetrans.config import (
     CALM,
     PAPER,
@@ -389,7 +390,12 @@ def test_mic_takes_several_languages(
     """Through the real offer of models: from the command line and from the file."""
     runs: list[Settings] = []
     monkeypatch.setattr("livetrans.audio.live.Microphone", lambda *_: open(os.devnull))
-    monkeypatch.setattr("livetrans.cli.live.run_live", lambda source: runs.append(source.settings))
+
+    def note(source: OpenSource) -> Ended:
+        runs.append(source.settings)
+        return Ended(None, False, False)
+
+    monkeypatch.setattr("livetrans.cli.live.run_live", note)
     file = tmp_path / "mine.toml"
     file.write_text('from = "en,fr,auto"\nto = "de,ar"\n' if by_file else "")
     languages = [] if by_file else "--from en,fr,auto --to de,ar".split()
