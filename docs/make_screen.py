@@ -17,6 +17,7 @@ from livetrans.audio.file import AudioFile
 from livetrans.base.clock import SystemClock
 from livetrans.config import Settings, TranscriberSettings
 from livetrans.events import Caption, Record
+from livetrans.metrics.captions import standing
 from livetrans.models.chosen import choose_models
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
@@ -30,13 +31,16 @@ DEMO = Path(__file__).parents[1] / "recordings" / "demo.flac"
 
 
 class Latest:
-    """Watches for a caption that is worth a picture: unfinished, partly accepted from the draft, partly new."""
+    """Watches for a caption that is worth a picture: unfinished, partly shown before, partly new."""
 
     def __init__(self) -> None:
         self._caption: Caption | None = None
+        self._before = ""
 
     def write(self, record: Record) -> None:
         if isinstance(record.event, Caption):
+            is_same = self._caption and self._caption.segment_id == record.event.segment_id
+            self._before = self._caption.text if self._caption and is_same else ""
             self._caption = record.event
 
     def close(self) -> None: ...
@@ -45,7 +49,7 @@ class Latest:
         caption = self._caption
         if caption is None or caption.final:
             return False
-        return 8 < sum(span.end - span.begin for span in caption.accepted) < len(caption.text) - 5
+        return 8 < standing(self._before, caption.text) < len(caption.text) - 5
 
 
 @asynccontextmanager

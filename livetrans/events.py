@@ -201,7 +201,7 @@ DRAFT_MODEL = "model"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens (of a translation) or characters (of a caption) accepted from a draft: `begin` to before `end`."""
+    """Tokens of an output that were accepted from a draft: `begin` to before `end`."""
 
     begin: int
     end: int
@@ -288,8 +288,6 @@ class Caption(_UpdateResult):
     text: str
     tokens: tuple[int, ...] = ()
     """Ids of the tokens whose whole text is shown. Erasure on the screen is counted in them."""
-    accepted: tuple[Span, ...] = ()
-    """Characters of `text` that were accepted from a draft, in order. All others are new in this update."""
     masked_tokens: int = 0
     """Number of output tokens hidden by mask-k and by the cut at a word boundary."""
     untranslated: bool = False

@@ -97,6 +97,13 @@ def screen_units(text: str) -> list[str]:
     return units
 
 
+def standing(before: str, after: str) -> int:
+    """Return how many characters of `after` stood at the beginning of `before`, in whole units of `screen_units`."""
+    units = list(_UNITS.finditer(after))
+    same = common_prefix_length(screen_units(before), [unit.group() for unit in units])
+    return units[same].start() if same < len(units) else len(after)
+
+
 class ScreenErasure:
     """Normalized erasure of the screen: units taken back / units of the end.
 

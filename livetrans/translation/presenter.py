@@ -14,7 +14,7 @@ import unicodedata
 from livetrans.base.languages import LANGUAGES
 from livetrans.base.sequences import common_prefix_length, loop_length
 from livetrans.base.text import cluster_start
-from livetrans.events import Caption, Span, Translation
+from livetrans.events import Caption, Translation
 from livetrans.lm.prompts import TextOf
 
 _WITHIN = re.compile(r"[^\w\s]+(?=.*\w)")
@@ -34,15 +34,13 @@ class Presenter:
         language = LANGUAGES.get((translation.language or "").lower())
         spaced = language is None or language.spaced
         text, shown_tokens = self._visible(translation, spaced)
-        accepted = self._spans(translation, text)
         if not translation.final:
-            text, accepted = _with_shown_forms(before, text, accepted, spaced)
+            text = _with_shown_forms(before, text, spaced)
             self._shown[translation.segment_id] = text
         return Caption(
             transcript=translation.transcript,
             text=text,
             tokens=translation.tokens[:shown_tokens],
-            accepted=accepted,
             masked_tokens=len(translation.tokens) - shown_tokens,
             language=translation.language,
         )
@@ -50,15 +48,6 @@ class Presenter:
     def forget(self, segment_id: int) -> None:
         """Drop the shown text of a segment whose final is not presented."""
         self._shown.pop(segment_id, None)
-
-    def _spans(self, translation: Translation, text: str) -> tuple[Span, ...]:
-        """Return the accepted tokens as characters of the shown text, in whole grapheme clusters."""
-
-        def characters(tokens: int) -> int:
-            return cluster_start(text, len(self._text_of(translation.tokens[:tokens])))
-
-        spans = (Span(characters(span.begin), characters(span.end), span.draft) for span in translation.accepted)
-        return tuple(span for span in spans if span.begin < span.end)
 
     def _visible(self, translation: Translation, spaced: bool) -> tuple[str, int]:
         """Return the visible text and the number of tokens wholly in it."""
@@ -97,8 +86,8 @@ def punctuation_within(following: str) -> str:
     return match.group() if match else ""
 
 
-def _with_shown_forms(shown: str, text: str, accepted: tuple[Span, ...], spaced: bool) -> tuple[str, tuple[Span, ...]]:
-    """Return the text and its spans, with its first words as `shown` as far as letters and digits are the same.
+def _with_shown_forms(shown: str, text: str, spaced: bool) -> str:
+    """Return the text, with its first words as `shown` as far as letters and digits are the same.
 
     The last shown word takes its new form: there a full stop becomes a comma.
     """
@@ -109,13 +98,7 @@ def _with_shown_forms(shown: str, text: str, accepted: tuple[Span, ...], spaced:
         old[same - 1][1] > last_word or (spaced and not (_ends_word(shown, old, same) and _ends_word(text, new, same)))
     ):
         same -= 1
-    if not same:
-        return text, accepted
-    begin, kept = new[same - 1][1], old[same - 1][1]
-    if text[:begin] == shown[:kept]:
-        return text, accepted
-    moved = (Span(kept - begin + max(span.begin, begin), kept - begin + span.end, span.draft) for span in accepted)
-    return shown[:kept] + text[begin:], (Span(0, kept), *(span for span in moved if span.begin < span.end))
+    return shown[: old[same - 1][1]] + text[new[same - 1][1] :] if same else text
 
 
 def _letters(text: str) -> list[tuple[str, int]]:

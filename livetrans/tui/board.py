@@ -19,6 +19,7 @@ from livetrans.base.text import join_text
 from livetrans.captions import Captions, Key, key_of
 from livetrans.config import Settings
 from livetrans.events import Caption, Event, Gap, NameCorrected, Notice, Record, RunEnded, RunStarted, Transcript
+from livetrans.metrics.captions import standing
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
@@ -37,6 +38,15 @@ class Source(NamedTuple):
     """Begin and end of each repaired name, in both parts together."""
 
 
+class Shown(NamedTuple):
+    """What a board shows of a segment."""
+
+    key: Key
+    text: str
+    before: str
+    """What it showed before the newest update."""
+
+
 class Board:
     """Lays out the captions of one language: which are current, and which are history.
 
@@ -46,7 +56,7 @@ class Board:
 
     def __init__(self, newest: Captions) -> None:
         self._newest = newest
-        self._current: dict[int, Key] = {}
+        self._current: dict[int, Shown] = {}
         self.has_shown_text = False
         """Whether there ever was a caption, cleared or not."""
         self._history: deque[Key] = deque(maxlen=HISTORY_CAPTIONS)
@@ -68,7 +78,11 @@ class Board:
     @property
     def captions(self) -> list[Caption]:
         """The current captions, in the order of their segments."""
-        return self._found(self._current[segment] for segment in sorted(self._current))
+        return self._found(self._current[segment].key for segment in sorted(self._current))
+
+    def standing(self, caption: Caption) -> int:
+        """Return how many characters of a current caption were shown before its newest update."""
+        return standing(self._current[caption.segment_id].before, caption.text)
 
     @property
     def history(self) -> list[Caption]:
@@ -86,7 +100,8 @@ class Board:
             self._current.pop(caption.segment_id, None)
             return []
         self.has_shown_text = True
-        self._current[caption.segment_id] = key_of(caption)
+        before = self._current.get(caption.segment_id)
+        self._current[caption.segment_id] = Shown(key_of(caption), caption.text, before.text if before else "")
         return self._take_finals(keep_last=all(one.final for one in self.captions))
 
     def end_before(self, start: float) -> list[Caption]:
@@ -101,7 +116,7 @@ class Board:
         repaired: list[tuple[int, int]] = []
         for segment in sorted({*self._current, *self._transcripts}):
             transcript = self._transcripts.get(segment)
-            caption = self._newest.get(self._current[segment]) if segment in self._current else None
+            caption = self._newest.get(self._current[segment].key) if segment in self._current else None
             if caption is not None and caption.untranslated:
                 continue  # The caption is the source.
             newest = transcript or (caption.transcript if caption else None)

@@ -27,7 +27,7 @@ from livetrans.base.text import (
     visible,
 )
 from livetrans.captions import key_of
-from livetrans.events import DRAFT_MODEL, Caption, Span
+from livetrans.events import Caption
 from livetrans.tui.board import HISTORY_CAPTIONS, Board, Source
 from livetrans.tui.wrapped import WrappedText, in_lines
 
@@ -47,28 +47,17 @@ UNTRANSLATED = ">"
 """Stands before text that is shown as it was heard."""
 
 NEW, NEW_WITHOUT_COLOUR = "$loud", "underline"
-"""What is new in an update; text accepted from a draft stays plain (Table 7 of arXiv 2509.21740v2)."""
+"""Words that an update brought onto the screen; what was shown before stays plain."""
 
 
-def caption_content(caption: Caption, new_style: str) -> Content:
-    """Return a caption's text, new in `new_style` but for what was accepted from the previous output.
-
-    What a draft model proposed and the translator accepted is new to the reader too; it is in italics.
-    """
+def caption_content(caption: Caption, new_style: str = "", standing: int = 0) -> Content:
+    """Return a caption's text, in `new_style` but for its first `standing` characters, which were shown before."""
     text = visible(caption.text)
     label = (track_label(caption.track) if text else "", SOURCE)
     if caption.untranslated and text:
         return Content.assemble((f"{UNTRANSLATED} ", SOURCE), label, text)
-    parts: list[str | tuple[str, str]] = [label]
-    shown = 0
-    for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
-        # A span that ends inside an escape sequence must not repeat what an earlier one has shown.
-        begin = max(shown, len(visible(caption.text[: span.begin])))
-        end = max(begin, len(visible(caption.text[: span.end])))
-        accepted = (text[begin:end], f"{new_style} italic") if span.draft == DRAFT_MODEL else text[begin:end]
-        parts += [(text[shown:begin], new_style), accepted]
-        shown = end
-    return Content.assemble(*parts)
+    shown = len(visible(caption.text[:standing]))
+    return Content.assemble(label, text[:shown], (text[shown:], new_style))
 
 
 def source_content(source: Source) -> Content:
@@ -105,7 +94,7 @@ class FinishedCaption(WrappedText):
 
     def wrap(self, width: int) -> list[Content]:
         caption, source = self.caption, self.caption.source
-        lines = in_lines(caption_content(caption, ""), width, caption.right_to_left)
+        lines = in_lines(caption_content(caption), width, caption.right_to_left)
         if not self._show_source or not source or caption.untranslated:
             return lines
         repaired = tuple((one.begin, one.end) for one in caption.transcript.repairs)
@@ -307,8 +296,9 @@ class Current(Vertical):
         self._caption.set_rows(caption)
         return source + caption + self._caption.styles.margin.height + self.gutter.height
 
-    def show(self, captions: Sequence[Caption], source: Source, waiting: str = "") -> None:
+    def show(self, board: Board, waiting: str = "") -> None:
         """Draw the current captions as one text, or the sentence `waiting` where there is none."""
+        captions, source = board.captions, board.source()
         self._source.show(source_content(source), reads_right_to_left(source.committed + source.partial))
         if not captions:
             self._caption.show(Content.assemble((track_label(self._track), SOURCE), (waiting, PARTIAL_SOURCE)))
@@ -316,7 +306,7 @@ class Current(Vertical):
         new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
         text = Content("")
         for caption in captions:
-            content = caption_content(caption, new_style)
+            content = caption_content(caption, new_style, board.standing(caption))
             between = join_text(text.plain, content.plain)[len(text) : -len(content) or None]
             text = Content.assemble(text, between, content)
         self._caption.show(text, captions[0].right_to_left)
@@ -346,4 +336,4 @@ class Panes(Vertical):
         """Draw what is current on the board of each track; the sentence `waiting` where nothing ever was on any."""
         waiting = "" if any(board.has_shown_text for board in boards) else waiting
         for pane, board in zip(self._panes, boards, strict=True):
-            pane.show(board.captions, board.source(), waiting)
+            pane.show(board, waiting)

@@ -240,8 +240,7 @@ RESEARCH = (
             Metric(
                 "draft α",
                 lambda s: percent(s.accepted_per_proposal),
-                "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged; "
-                "while they are new they are in italics.",
+                "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged.",
             ),
             Metric(
                 "tokens/s",

@@ -61,7 +61,7 @@ EVENTS: tuple[Event, ...] = (
     TRANSCRIPT,
     Coalesced(0, 0),
     Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),), language="de"),
-    Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1, language="de"),
+    Caption(TRANSCRIPT, "Guten Morgen", (17, 4), 1, language="de"),
     GlossaryRead((Term("OpenRouter", "OpenRouter", (("open router", ""),)),)),
     NameCorrected("shiv on", "shiv on", "Siobhan"),
     SettingChanged("mask-k", 2),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.base.text import cluster_start
-from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
+from livetrans.events import Caption, DecodingStats, Transcript, Translation
 from livetrans.lm.prompts import text_of_bytes
 from livetrans.translation.presenter import Presenter, cut_to_word
 
@@ -23,14 +23,13 @@ def _text_of(vocabulary: list[str]):  # type: ignore[no-untyped-def]
     return text_of
 
 
-def _caption(pieces: list[str], k: int, *, accepted: int = 0, language="de"):  # type: ignore[no-untyped-def]
+def _caption(pieces: list[str], k: int, *, language="de"):  # type: ignore[no-untyped-def]
     text_of = _text_of(pieces)
     tokens = tuple(pieces.index(piece) for piece in pieces)
     transcript = Transcript(0, 0, "source", "", False, 0.0, 1.0)
-    spans = (Span(0, accepted),) if accepted else ()
     hidden = min(k, len(tokens))
     translation = Translation(
-        transcript, text_of(tokens), tokens, DecodingStats(), accepted=spans, language=language, hidden_tokens=hidden
+        transcript, text_of(tokens), tokens, DecodingStats(), language=language, hidden_tokens=hidden
     )
     return Presenter(text_of).present(translation), translation
 
@@ -55,13 +54,12 @@ def test_without_hidden_tokens_everything_is_shown(pieces: list[str]) -> None:
 _thai = st.lists(st.sampled_from(["น", "้", "ำ", "ใจ", "ขึ", "้น", "ก", "์", " ", "Anna", "รุ"]), max_size=12, unique=True)
 
 
-@given(_thai, st.integers(0, 5), st.integers(0, 12))
-def test_a_caption_without_spaces_is_cut_between_grapheme_clusters(pieces: list[str], k: int, accepted: int) -> None:
-    caption, translation = _caption(pieces, k, language="ja", accepted=min(accepted, len(pieces)))
+@given(_thai, st.integers(0, 5))
+def test_a_caption_without_spaces_is_cut_between_grapheme_clusters(pieces: list[str], k: int) -> None:
+    caption, translation = _caption(pieces, k, language="ja")
     assert translation.text.startswith(caption.text)
     assert caption.masked_tokens >= min(k, len(pieces))
-    cuts = [len(caption.text), *(cut for span in caption.accepted for cut in (span.begin, span.end))]
-    assert all(cluster_start(translation.text, cut) == cut for cut in cuts)
+    assert cluster_start(translation.text, len(caption.text)) == len(caption.text)
 
 
 def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
@@ -73,14 +71,10 @@ def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
     assert (caption.text, caption.language) == ("私は犬が", "ja")
 
 
-@given(_pieces, st.integers(0, 4), st.data())
-def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int, data: st.DataObject) -> None:
-    accepted = data.draw(st.integers(0, len(pieces)))
-    caption, _ = _caption(pieces, k, accepted=accepted)
+@given(_pieces, st.integers(0, 4))
+def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int) -> None:
+    caption, _ = _caption(pieces, k)
     assert len(_text_of(pieces)(caption.tokens)) <= len(caption.text)
-    assert all(0 <= span.begin < span.end <= len(caption.text) for span in caption.accepted)
-    if accepted == len(pieces):
-        assert sum(span.end - span.begin for span in caption.accepted) == len(caption.text)
 
 
 def test_punctuation_between_words_comes_with_the_word_before_it() -> None:
@@ -129,10 +123,7 @@ def _grow(*outputs: str, final: bool = False, language: str = "de") -> Caption:
         vocabulary[:] = [output]
         is_final = final and revision == len(outputs) - 1
         update = Transcript(0, revision, "source", "", is_final, 0.0, 1.0)
-        accepted = (Span(0, 1),) if revision else ()
-        caption = presenter.present(
-            Translation(update, output, (0,), DecodingStats(), accepted=accepted, language=language)
-        )
+        caption = presenter.present(Translation(update, output, (0,), DecodingStats(), language=language))
     return caption
 
 
@@ -151,7 +142,6 @@ def _grow(*outputs: str, final: bool = False, language: str = "de") -> Caption:
 def test_a_shown_word_keeps_its_form_in_the_middle_of_a_line(shown: str, written: str, text: str) -> None:
     grown = _grow(shown, written)
     assert grown.text == text
-    assert sum(span.end - span.begin for span in grown.accepted) == len(text)
 
 
 def test_a_final_shows_what_the_model_wrote() -> None:
@@ -169,4 +159,3 @@ def test_kept_forms_change_no_letter(outputs: list[str]) -> None:
 
     caption = _grow(*outputs)
     assert letters(caption.text) == letters(outputs[-1])
-    assert all(0 <= span.begin < span.end <= len(caption.text) for span in caption.accepted)

@@ -11,7 +11,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from livetrans.config import LanguageModelSettings, Settings, after_key
-from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
+from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.session.sinks import Sink
@@ -124,11 +124,10 @@ def caption(
     revision: int = 0,
     source: str = "",
     committed: str = "",
-    accepted: int = 0,
 ) -> Caption:
     partial = source[len(committed) :].strip()
     transcript = Transcript(segment_id, revision, committed, partial, final, 0.0, 1.0)
-    return Caption(transcript, text, accepted=(Span(0, accepted),) if accepted else ())
+    return Caption(transcript, text)
 
 
 def finals(*numbers: int) -> list[Caption]:
@@ -152,8 +151,9 @@ def speaking(number: int) -> list[Event]:
     committed, partial = "The water came up to the second step of my", "house before midnight"
     shown = "Das Wasser stand vor Mitternacht bis zur zweiten Stufe"
     return [
+        caption(number, "Das Wasser stand", source=committed, committed=committed),
         transcript(number, committed, partial),
-        caption(number, shown, source=f"{committed} {partial}", committed=committed, accepted=len("Das Wasser stand")),
+        caption(number, shown, source=f"{committed} {partial}", committed=committed, revision=1),
     ]
 
 

@@ -147,7 +147,7 @@ async def test_recognised_and_translated_text_is_shown_never_executed() -> None:
     async with on_stage(started(), size=(120, 30)) as stage:
         for number, (text, shown) in enumerate(texts):
             stage.app.action_clear()
-            await stage.play(Notice("info", "nothing"), caption(2 * number, text, source=text, accepted=3))
+            await stage.play(Notice("info", "nothing"), caption(2 * number, text, source=text))
             assert stage.text.count(shown) == 2
             final, after = caption(2 * number, text, final=True, source=text), caption(2 * number + 1, "", final=True)
             await stage.play(final, caption(2 * number + 1, "weiter"), Notice("info", text))

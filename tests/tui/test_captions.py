@@ -1,53 +1,57 @@
-"""What of a caption is marked as new: everything that no draft gave it."""
+"""What of a caption is marked as new: the words that were not on the screen before."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.base.text import visible
-from livetrans.events import DRAFT_MODEL, Caption, Span, Transcript
-from livetrans.tui.board import Source
+from livetrans.config import Settings
+from livetrans.events import Caption, Transcript
+from livetrans.tui.board import Boards, Source
 from livetrans.tui.captions import caption_content, source_content
 
 TEXT = st.text(st.sampled_from("ab 漢é\x1b[3mx\n"), max_size=30)
 
 
-def caption(text: str, cuts: list[int], *, final: bool = False) -> Caption:
-    """A caption of `text` with every second stretch between the cuts accepted, each from another draft."""
-    bounds = sorted(min(cut, len(text)) for cut in cuts)
-    pairs = zip(bounds[::2], bounds[1::2], strict=False)
-    spans = tuple(Span(begin, end, f"draft {number}") for number, (begin, end) in enumerate(pairs) if begin < end)
-    return Caption(Transcript(0, 0, "", "source", final, 0.0, 1.0), text, accepted=spans)
+def update(text: str, revision: int = 0, *, final: bool = False) -> Caption:
+    return Caption(Transcript(0, revision, "", "source", final, 0.0, 1.0), text)
 
 
-def new_parts(shown: Caption) -> list[str]:
-    content = caption_content(shown, "bold")
+def new_parts(*texts: str, final: bool = False) -> list[str]:
+    """Return what is marked in the last of a segment's captions."""
+    boards = Boards(Settings())
+    for revision, text in enumerate(texts):
+        boards.feed(update(text, revision, final=final and revision == len(texts) - 1))
+    [shown] = boards.captions
+    content = caption_content(shown, "bold", boards.shown[0].standing(shown))
     return [content.plain[span.start : span.end] for span in content.spans if span.start < span.end]
 
 
-def test_spans_of_several_drafts_stay_plain_and_the_rest_is_marked() -> None:
-    shown = caption("Das Wasser stand bis zur Stufe.", [0, 4, 11, 17])
-    assert new_parts(shown) == ["Wasser ", "bis zur Stufe."]
+@pytest.mark.parametrize(
+    ("before", "now", "marked"),
+    [
+        ("Mein Bruder lebt", "Mein Bruder lebt in einem kleinen Haus nahe", ["in einem kleinen Haus nahe"]),
+        ("Das Haus.", "Das Haus, das steht", [", das steht"]),
+        ("Das Haus", "Das Hausboot liegt", ["Hausboot liegt"]),
+        ("私は犬", "私は犬が好き", ["が好き"]),
+        ("Das Wasser", "Das Wasser", []),
+        ("Das Wasser", "Das", []),
+    ],
+)
+def test_words_are_new_that_were_not_shown_before(before: str, now: str, marked: list[str]) -> None:
+    assert new_parts(before, now) == marked
+    assert new_parts(before) == [before]
 
 
-def test_what_a_draft_model_proposed_is_new_in_italics() -> None:
-    transcript = Transcript(0, 0, "", "source", False, 0.0, 1.0)
-    spans = (Span(0, 4), Span(4, 11, DRAFT_MODEL))
-    content = caption_content(Caption(transcript, "Das Wasser stand", accepted=spans), "bold")
-    styles = {content.plain[span.start : span.end]: span.style for span in content.spans if span.start < span.end}
-    assert styles == {"Wasser ": "bold italic", "stand": "bold"}
+def test_a_final_shows_what_it_changed() -> None:
+    assert new_parts("Das Wasser stand", "Das Wasser kam.", final=True) == ["kam."]
 
 
-def test_without_a_draft_everything_is_new_and_a_final_shows_what_it_changed() -> None:
-    assert new_parts(caption("Das Wasser", [])) == ["Das Wasser"]
-    assert new_parts(caption("Das Wasser", [0, 10])) == []
-    assert new_parts(caption("Das Wasser.", [0, 4], final=True)) == ["Wasser."]
-
-
-@given(TEXT, st.lists(st.integers(0, 30), max_size=6))
-def test_marking_changes_no_letter(text: str, cuts: list[int]) -> None:
-    assert caption_content(caption(text, cuts), "bold").plain == visible(text)
+@given(TEXT, st.integers(0, 30))
+def test_marking_changes_no_letter(text: str, standing: int) -> None:
+    assert caption_content(update(text), "bold", standing).plain == visible(text)
 
 
 def test_repaired_names_of_a_source_are_underlined() -> None:

@@ -92,8 +92,12 @@ def talk(language: str, *sentences: tuple[str, str]) -> list[Event]:
         caption(number, target, final=True, source=spoken, committed=spoken)
         for number, (spoken, target) in enumerate(finished)
     ]
-    captions.append(caption(len(finished), text, source=source, committed=source[:20], accepted=len(text) // 2))
-    return [started(), *(replace(one, language=language) for one in captions)]
+    number = len(finished)
+    captions.append(caption(number, text[: len(text) // 2], source=source, committed=source[:20]))
+    captions.append(caption(number, text, source=source, committed=source[:20], revision=1))
+    events: list[Event] = [replace(one, language=language) for one in captions]
+    # A caption that waits to be drawn is left out where the next message is a newer one.
+    return [started(), *events[:-1], Notice("info", ""), events[-1]]
 
 
 def test_right_to_left(snap_compare: Compare) -> None:
