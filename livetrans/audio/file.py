@@ -216,6 +216,10 @@ class _SoundDecoder:
         """The file's time stamp at source time 0, in seconds."""
         self._decoded = 0
         """Samples decoded so far."""
+        self._stamp_end = self._begins
+        """The time stamp at which the last frame ended."""
+        self._surplus = 0
+        """Samples to drop, because there are more than the time stamps say."""
         self._is_in_doubt = False
         """Whether the decoder has refused what came last."""
         self._is_wav = self._container.format.name == "wav"
@@ -268,19 +272,29 @@ class _SoundDecoder:
                 resampler = Resampler()
             form = frame.sample_rate, frame.layout.name, frame.format.name
             yield from self._hole_before(frame)
-            yield resampler.feed(frame)
+            block = resampler.feed(frame)
+            dropped, self._surplus = self._surplus, max(self._surplus - len(block), 0)
+            yield block[dropped:]
         self.damaged = self.damaged or self._is_in_doubt
         if form:
             yield resampler.feed(None)
 
     def _hole_before(self, frame: Any) -> Iterator[NDArray[np.int16]]:
-        """Yield zeros for a hole in the time stamps before a frame; what the decoder refused there is damage."""
+        """Yield zeros for a hole in the time stamps before a frame; what the decoder refused there is damage.
+
+        Sound that runs faster than its stamps, as of a recorder with two clocks, has samples to drop.
+        """
         is_in_doubt, self._is_in_doubt = self._is_in_doubt, False
+        length = frame.samples / frame.sample_rate
+        before, self._stamp_end = self._stamp_end, self._stamp_end + length
         if frame.time is None:
             return
+        self._stamp_end = frame.time + length
         hole = frame.time - self._begins - self._decoded / SAMPLE_RATE
-        if not -_JUMP_SECONDS <= hole <= (self.duration or _LONGEST_JUMP):
+        if hole > (self.duration or _LONGEST_JUMP) or frame.time - before < -_JUMP_SECONDS:
             self._begins += hole  # The stamps start again, as in joined files.
+        elif hole < -_JUMP_SECONDS:
+            self._surplus = round(-hole * SAMPLE_RATE)
         elif hole > _JUMP_SECONDS:
             self.damaged = self.damaged or is_in_doubt
             for left in range(round(hole * SAMPLE_RATE), 0, -SAMPLE_RATE):

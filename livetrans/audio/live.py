@@ -35,8 +35,10 @@ SHORTEST_PAUSE = 1.0
 LATE_SECONDS = 0.04
 """From this delay on, a block is either late (the machine was busy) or comes after a pause."""
 HOLD_SECONDS = 0.25
-"""Time after a late block that decides: a machine that was busy gives at once what it owes, a program that paused gives
-sound as it plays it."""
+"""Sound at its pace after a late block that decides: a machine that was busy gives what it owes faster than that, at
+once or in parts, and a program that paused gives sound as it plays it."""
+LONGEST_HOLD_SECONDS = 1.0
+"""Time after a late block that decides in any case: some sound has no pace."""
 NEAR_SECONDS = 0.02
 """Sound this near to its place by the clock follows what came before, unchanged."""
 EARLY_SECONDS = 1.0
@@ -64,6 +66,10 @@ class SourceTime:
         self.position = 0
         """Sample at which the next sound starts at the earliest."""
         self._held: list[tuple[NDArray[np.int16], float]] = []
+        self._fed = 0
+        """Samples fed so far."""
+        self._pace = self._paced = 0
+        """How late a recent block came, in samples by those fed, and how many came as late since then."""
         self._delay = 0.0
         """Smallest recent delay of a block, in samples by its place; negative if the places are too late."""
         self._owed = 0.0
@@ -73,19 +79,25 @@ class SourceTime:
         """Take a block whose last sample was captured at `captured_at`; return the chunks that are placed."""
         if len(samples):
             self._held.append((samples, captured_at))
-        return self._decided(HOLD_SECONDS)
+            self._fed += len(samples)
+            late = round((captured_at - self._began_at) * SAMPLE_RATE) - self._fed
+            self._paced += len(samples)
+            if abs(late - self._pace) > NEAR_SECONDS * SAMPLE_RATE:
+                self._pace, self._paced = late, 0
+        return self._decided()
 
     def flush(self) -> list[AudioChunk]:
         """Return the chunks of all sound that is still held."""
-        return self._decided(0.0)
+        return self._decided(at_once=True)
 
-    def _decided(self, enough: float) -> list[AudioChunk]:
-        """Place the held blocks in order, up to a late one that is less than `enough` seconds old."""
+    def _decided(self, *, at_once: bool = False) -> list[AudioChunk]:
+        """Place the held blocks in order, up to a late one after which too little came to decide."""
         chunks = []
         while self._held:
             late = self._late()
             if late > LATE_SECONDS * SAMPLE_RATE:
-                if self._held[-1][1] - self._held[0][1] < enough:
+                has_pace = self._paced >= HOLD_SECONDS * SAMPLE_RATE
+                if not (at_once or has_pace or self._held[-1][1] - self._held[0][1] >= LONGEST_HOLD_SECONDS):
                     break
                 self._move_to(self.position + late)
                 late = 0

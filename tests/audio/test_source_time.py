@@ -213,6 +213,28 @@ def test_a_machine_that_is_busy_for_a_moment_moves_nothing() -> None:
     assert "overflow" not in [event.reason for event in events if isinstance(event, Gap)]
 
 
+@pytest.mark.parametrize("block", [0.01, 0.04])
+@pytest.mark.parametrize(
+    ("stall", "first", "apart"),
+    [(2.0, 2.0, 0.0), (2.0, 0.8, 0.2), (2.0, 0.8, 0.3), (1.0, 0.4, 0.3), (3.0, 0.5, 0.5), (3.0, 0.041, 0.5)],
+)
+def test_a_busy_machine_that_hands_its_backlog_over_in_two_parts_moves_nothing(
+    stall: float, first: float, apart: float, block: float
+) -> None:
+    """`first` seconds of sound come after a stall that began at 30 s, the rest as much later."""
+    delays = []
+    for number in range(round(90.0 / block)):
+        begin, end = number * block, (number + 1) * block
+        handed_over = 30.0 + stall + (apart if begin >= 30.0 + first else 0.0)
+        delays.append(max(handed_over - end, 0.0) if 30.0 <= begin < handed_over else 0.0)
+    late = iter([*delays, 0.0])
+    source, _ = opened([(0.0, 90.0)], Microphone, late=lambda: next(late), block=block)
+    chunks = [chunk for chunk in source if len(chunk.samples)]
+    ends = np.cumsum([len(chunk.samples) for chunk in chunks])
+    assert max(abs(end - chunk.end * SAMPLE_RATE) for end, chunk in zip(ends, chunks, strict=True)) < 0.05 * SAMPLE_RATE
+    assert ends[-1] == pytest.approx(90.0 * SAMPLE_RATE, abs=0.02 * SAMPLE_RATE)
+
+
 @given(st.data())
 def test_a_busy_machine_loses_and_adds_no_sample(data: st.DataObject) -> None:
     """Blocks come late by up to 35 ms each, and after stalls of up to two seconds all at once."""
