@@ -218,6 +218,8 @@ class _SoundDecoder:
         """Samples decoded so far."""
         self._stamp_end = self._begins
         """The time stamp at which the last frame ended."""
+        self._rate = 0
+        """That of the first frame: some stamps count the samples of any rate by it."""
         self._surplus = 0
         """Samples to drop, because there are more than the time stamps say."""
         self._is_in_doubt = False
@@ -285,14 +287,16 @@ class _SoundDecoder:
         Sound that runs faster than its stamps, as of a recorder with two clocks, has samples to drop.
         """
         is_in_doubt, self._is_in_doubt = self._is_in_doubt, False
-        length = frame.samples / frame.sample_rate
+        self._rate, length = self._rate or frame.sample_rate, frame.samples / frame.sample_rate
         before, self._stamp_end = self._stamp_end, self._stamp_end + length
         if frame.time is None:
             return
         self._stamp_end = frame.time + length
         hole = frame.time - self._begins - self._decoded / SAMPLE_RATE
-        if hole > (self.duration or _LONGEST_JUMP) or frame.time - before < -_JUMP_SECONDS:
-            self._begins += hole  # The stamps start again, as in joined files.
+        starts_again = frame.time - before < -_JUMP_SECONDS  # as in joined files
+        has_no_clock = hole < -_JUMP_SECONDS and frame.sample_rate != self._rate
+        if hole > (self.duration or _LONGEST_JUMP) or starts_again or has_no_clock:
+            self._begins += hole
         elif hole < -_JUMP_SECONDS:
             self._surplus = round(-hole * SAMPLE_RATE)
         elif hole > _JUMP_SECONDS:

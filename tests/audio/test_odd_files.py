@@ -109,6 +109,26 @@ def test_sound_is_at_the_time_stamps_of_its_frames(begins: float, hole: float, t
     assert (source.damage, notices) == ("", [])
 
 
+@pytest.mark.parametrize("faster", [1.004, 1.0, 0.996])
+def test_sound_that_runs_faster_or_slower_than_its_time_stamps_stays_at_them(faster: float, tmp_path: Path) -> None:
+    """As a screen recorder writes it, whose clock is not that of its sound card."""
+    path, rate = tmp_path / "drift.mkv", SAMPLE_RATE
+    samples = np.zeros(round(100 * rate * faster), np.int16)
+    for second in range(10, 100, 10):
+        samples[round(second * rate * faster) :][: rate // 2] = 10_000
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("pcm_s16le", rate=rate, layout="mono")
+        for first in range(0, len(samples), 1600):
+            frame = av.AudioFrame.from_ndarray(samples[None, first : first + 1600], format="s16", layout="mono")
+            frame.sample_rate, frame.time_base, frame.pts = rate, Fraction(1, rate), round(first / faster)
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode(None))
+    found, source, notices = heard(path)
+    begins = [begin for begin, _ in stretches(found)]
+    assert begins == pytest.approx(range(10, 100, 10), abs=0.12)
+    assert (source.damage, notices) == ("", [])
+
+
 def test_of_several_streams_the_default_one_is_heard(tmp_path: Path) -> None:
     path = tmp_path / "two.mkv"
     with av.open(str(path), "w") as output:
