@@ -41,8 +41,7 @@ real: $(VENV)/.test  ## what the documents say of real models and machines, chec
 	@$(BIN)/python -m tests.real $(ARGS)
 
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and changed files; their short forms are among the tests
-	@$(BIN)/python tests/endurance/soak.py
-	@$(BIN)/python tests/endurance/kills.py
+	@ENDURANCE_HOURS=4 $(BIN)/python -m pytest -s -v -m '' tests/endurance
 	@$(BIN)/python -m pytest tests/test_bad_input.py -k whatever --hypothesis-profile=hours
 
 # A release, in dist/. The engine's wheel needs a processor of 2013 (x86-64: AVX2) or 2018 (arm64: dot products); on

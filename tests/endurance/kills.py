@@ -1,7 +1,5 @@
 """Runs killed with SIGKILL at random moments: what they leave is whole, and `resume` finishes it.
 
-    python tests/endurance/kills.py [--runs 50] [--seed 1]
-
 Every second run is at the pace of speech, with threads. Of each run has to hold: the session opens; it holds every
 event that was published more than a second before the kill; after `resume` what was shown is unchanged, each final of
 the recogniser has a caption, and nothing is left to resume; and nearly every word of an unbroken run over the recording
@@ -11,12 +9,10 @@ recognised with other words around them.
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import random
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -154,32 +150,3 @@ def _lost_words(recording: Path, whole: Path, finals: list[tuple[str, str]]) -> 
     if same >= SAME_WORDS:
         return []
     return [f"only {same:.0%} of the words agree: {' '.join(expected)!r} and resumed {' '.join(found)!r}"]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    random_ = random.Random(arguments.seed)
-    kills = []
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(arguments.runs):
-            kills.append(done := kill(number, random_, Path(folder)))
-            print(
-                f"{number:3} {done.recording:10} {done.speed:4} after {done.after:4.1f} s: {done.events} events, "
-                f"{done.finals} finals, {done.added} of them resumed",
-                *(f"FAILED: {sentence}" for sentence in done.broken),
-                sep="; ",
-                flush=True,
-            )
-    broken = sum(bool(done.broken) for done in kills)
-    print(
-        f"{len(kills)} runs killed, {len(kills) - broken} whole; {sum(done.events for done in kills)} events, "
-        f"{sum(done.finals for done in kills)} finals, {sum(done.added for done in kills)} of them by resume"
-    )
-    sys.exit(bool(broken))
-
-
-if __name__ == "__main__":
-    main()
