@@ -101,7 +101,7 @@ def test_a_library_for_another_processor_is_a_sentence_and_no_damage(
 
 
 def test_a_library_that_does_not_load_is_a_sentence(tmp_path: Path) -> None:
-    run = "from livetrans.cli.doctor import check_translation\nprint(check_translation())"
+    run = "from livetrans.doctor.checks import check_translation\nprint(check_translation())"
     environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True, check=True)
     assert "state='broken'" in done.stdout and "llama-cpp-python does not load here" in done.stdout

@@ -14,9 +14,12 @@ import pytest
 
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import ModelError, SourceError
-from livetrans.cli import doctor, run
-from livetrans.cli.doctor import BROKEN, OK, WARNING, Trial, run_trial, trial_finding
+from livetrans.cli import run
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
+from livetrans.doctor import checks, examine
+from livetrans.doctor import trial as trial_module
+from livetrans.doctor.checks import BROKEN, OK, WARNING
+from livetrans.doctor.trial import Trial, run_trial, trial_finding
 from livetrans.events import Notice, Record
 from livetrans.models.chosen import GPU, GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE
@@ -29,15 +32,15 @@ GOOD = Trial(True, 24.0, 0.6, 1.9, 3.0, 1.0, "normal")
 
 @pytest.fixture(autouse=True)
 def microphone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_listen", lambda: ("USB Headset", 0.05))
-    monkeypatch.setattr(doctor, "_open_output", lambda: "Speaker")
-    monkeypatch.setattr(doctor, "portaudio_version", lambda: "PortAudio V19.7.0")
+    monkeypatch.setattr(examine, "hear_microphone", lambda say: ("USB Headset", 0.05))
+    monkeypatch.setattr(examine, "open_output", lambda: "Speaker")
+    monkeypatch.setattr(checks, "portaudio_version", lambda: "PortAudio V19.7.0")
 
 
 @pytest.fixture
 def run_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the figures of an earlier trial run."""
-    monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: GOOD)
+    monkeypatch.setattr(examine, "run_trial", lambda settings, clock: GOOD)
 
 
 @pytest.fixture
@@ -54,8 +57,8 @@ def test_the_report_fits_a_terminal_and_has_the_figures_of_its_run(
         trials.append(run_trial(settings, clock))
         return trials[-1]
 
-    monkeypatch.setattr(doctor, "SPEECH_SECONDS", 4.0)
-    monkeypatch.setattr(doctor, "run_trial", trial)
+    monkeypatch.setattr(trial_module, "SPEECH_SECONDS", 4.0)
+    monkeypatch.setattr(examine, "run_trial", trial)
     assert run(["doctor"]) == 0
     [measured] = trials
     assert measured.finished and measured.heard == pytest.approx(4.0, abs=0.1)
@@ -100,8 +103,8 @@ def test_a_conversation_is_tried_in_each_direction(
         both = replace(given, recogniser=settings.recogniser, language_model=settings.language_model)
         return with_field(both, "between.model", settings.language_model.model)
 
-    monkeypatch.setattr(doctor, "choose_models", chosen)
-    monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: tried.append(settings) or GOOD)
+    monkeypatch.setattr(examine, "choose_models", chosen)
+    monkeypatch.setattr(examine, "run_trial", lambda settings, clock: tried.append(settings) or GOOD)
     assert run(["doctor", "--between", "en,de"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert [line[8:22].strip() for line in lines if "this machine keeps up" in line] == ["en to de", "de to en"]
@@ -115,9 +118,9 @@ def test_a_conversation_is_tried_in_each_direction(
 def test_a_gpu_that_could_not_be_started_is_said(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = doctor._Load()
+    load = trial_module._Load()
     load.write(Record(0.0, Notice("warning", GPU_UNUSED, GPU)))
-    monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
+    monkeypatch.setattr(examine, "run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
     assert run(["doctor", "--json"]) == 0
     findings = {found["name"]: found for found in json.loads(capfd.readouterr().out)["findings"]}
     assert findings["GPU"]["state"] == WARNING and "runs on the processor" in findings["GPU"]["text"]
@@ -135,20 +138,20 @@ def test_a_gpu_that_could_not_be_started_is_said(
 def test_what_recognition_computes_on_is_reported(
     on_a_mac: bool, is_installed: bool, state: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "on_apple_silicon", lambda: on_a_mac)
-    monkeypatch.setattr(doctor, "has_gpu_engine", lambda: on_a_mac and is_installed)
-    monkeypatch.setattr(doctor, "has_whisper_cpp", lambda: is_installed)
-    finding = doctor.check_recognition()
+    monkeypatch.setattr(checks, "on_apple_silicon", lambda: on_a_mac)
+    monkeypatch.setattr(checks, "has_gpu_engine", lambda: on_a_mac and is_installed)
+    monkeypatch.setattr(checks, "has_whisper_cpp", lambda: is_installed)
+    finding = checks.check_recognition()
     assert finding.state == state and text in finding.text
     assert (finding.advice is None) == (state == OK)
 
 
 def test_a_mac_without_metal_gets_a_command_for_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: True)
-    monkeypatch.setattr(doctor, "ON_A_MAC", False)
-    assert doctor.check_translation().state == OK
-    monkeypatch.setattr(doctor, "ON_A_MAC", True)
-    found = doctor.check_translation()
+    monkeypatch.setattr(checks, "ON_A_MAC", False)
+    assert checks.check_translation().state == OK
+    monkeypatch.setattr(checks, "ON_A_MAC", True)
+    found = checks.check_translation()
     assert found.state == WARNING and f"{sys.executable} -m pip install" in str(found.advice)
 
 
@@ -200,14 +203,14 @@ def test_every_option_of_a_run_is_taken_and_checked_before_anything_is_examined(
 
 
 @pytest.mark.usefixtures("run_before")
-@pytest.mark.parametrize(("name", "opening"), [("microphone", "_listen"), ("output", "_open_output")])
+@pytest.mark.parametrize(("name", "opening"), [("microphone", "hear_microphone"), ("output", "open_output")])
 def test_no_sound_leaves_the_machine_ready(
     name: str, opening: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail(*_: object) -> None:
         raise SourceError("There is none: plug one in.")
 
-    monkeypatch.setattr(doctor, opening, fail)
+    monkeypatch.setattr(examine, opening, fail)
     assert run(["doctor"]) == 0
     assert f"warning {name:<14}There is none: plug one in." in capsys.readouterr().out
 
@@ -230,8 +233,8 @@ def test_a_microphone_that_waits_for_permission_is_waited_for(monkeypatch: pytes
 
     monkeypatch.undo()
     monkeypatch.setattr("livetrans.audio.capture.LevelMeter", Meter)
-    monkeypatch.setattr(doctor, "ZEROS_SECONDS", 30)
-    assert doctor._listen() == ("Built-in", 0.25)
+    monkeypatch.setattr(checks, "ZEROS_SECONDS", 30)
+    assert checks.hear_microphone(lambda said: None) == ("Built-in", 0.25)
 
 
 def test_too_little_memory_is_broken_and_nothing_is_loaded(
@@ -244,7 +247,7 @@ def test_too_little_memory_is_broken_and_nothing_is_loaded(
 
 
 def test_what_native_code_writes_to_standard_error_is_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    with doctor._quiet():
+    with examine._quiet():
         os.write(2, b"ALSA lib conf.c")
     os.write(2, b"after")
     assert capfd.readouterr().err == "after"
@@ -252,7 +255,7 @@ def test_what_native_code_writes_to_standard_error_is_not_shown(capfd: pytest.Ca
 
 @pytest.mark.parametrize(("level", "state"), [(0.0, WARNING), (0.0001, WARNING), (0.05, OK)])
 def test_a_microphone_that_hears_nothing_is_a_warning_with_advice(level: float, state: str) -> None:
-    found = doctor.check_microphone(lambda: ("USB Headset", level))
+    found = checks.check_microphone(lambda: ("USB Headset", level))
     assert found.state == state and "USB Headset" in found.text
     assert (found.advice is None) == (state == OK)
 
@@ -272,7 +275,10 @@ def test_a_slow_model_ends_in_bounded_time_and_is_named(settings: Settings, monk
     began = clock.now()
     measured = run_trial(settings, clock)
     assert not measured.finished and not measured.keeps_up
-    assert clock.now() - began < doctor.LOADING_SECONDS + doctor.SPEECH_SECONDS + 2 * doctor.CATCH_UP_SECONDS
+    assert (
+        clock.now() - began
+        < trial_module.LOADING_SECONDS + trial_module.SPEECH_SECONDS + 2 * trial_module.CATCH_UP_SECONDS
+    )
     assert "does not keep up" in trial_finding(measured).text
     assert no_thread_left()
 
@@ -284,8 +290,8 @@ def test_models_that_do_not_load_are_not_waited_for(settings: Settings, monkeypa
         end.wait(60)
         raise ModelError("nobody waits for this")
 
-    monkeypatch.setattr(doctor, "open_audio", load)
-    monkeypatch.setattr(doctor, "LOADING_SECONDS", 0.0)
+    monkeypatch.setattr(trial_module, "open_audio", load)
+    monkeypatch.setattr(trial_module, "LOADING_SECONDS", 0.0)
     with pytest.raises(ModelError, match="not loaded after"):
         run_trial(settings, SystemClock())
     end.set()

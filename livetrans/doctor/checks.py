@@ -1,0 +1,149 @@
+"""What a run needs of this machine: packages, engines, devices, models and memory."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from livetrans import __version__
+from livetrans.audio.capture import decibels
+from livetrans.audio.portaudio import ON_A_MAC, portaudio_version, zeros_advice
+from livetrans.base.errors import ModelError, SourceError
+from livetrans.base.installation import build_command, install_command
+from livetrans.base.text import file_size
+from livetrans.config import Settings
+from livetrans.models.chosen import EMBEDDED, embedded_notice, has_gpu_engine, has_whisper_cpp, on_apple_silicon
+from livetrans.models.find import size_on_disk
+
+OK, WARNING, BROKEN = "ok", "warning", "broken"
+PACKAGES = ("llama-cpp-python", "ctranslate2", "faster-whisper", "sounddevice")
+QUIET = 0.001
+"""Root mean square of full scale below which a microphone gives silence rather than the noise of a room."""
+ZEROS_SECONDS = 30 if ON_A_MAC else 3
+"""Seconds of zeros after which a microphone counts as silent: macOS gives zeros while it asks the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    name: str
+    state: str
+    """`ok`; `warning`: captions run, but not as well as they could, or not from every source; `broken`: they do not."""
+    text: str
+    advice: str | None = None
+    """What to do about it, if anything."""
+
+
+def check_versions() -> Finding:
+    """Report the versions of livetrans, of the system and of the main packages."""
+    packages = [f"{package} {version(package)}" for package in PACKAGES]
+    named = [f"livetrans {__version__}", platform.platform(), f"Python {platform.python_version()}", *packages]
+    return Finding("versions", OK, ", ".join([*named, portaudio_version() or "no PortAudio"]))
+
+
+def check_translation() -> Finding:
+    """Report what computes the translator; on a Mac that is the GPU."""
+    try:
+        from livetrans.lm.llama import ENGINE
+        from livetrans.lm.llama.cells import runs_on_cpu
+        from livetrans.lm.llama.checks import check_engine
+
+        check_engine()
+    except ModelError as error:
+        return Finding("translation", BROKEN, str(error))
+    if not runs_on_cpu():
+        return Finding("translation", OK, "on the GPU, by llama.cpp")
+    if not ON_A_MAC:
+        return Finding("translation", OK, "on the processor, by llama.cpp")
+    advice = f"compile it again: {build_command(ENGINE)}"
+    return Finding("translation", WARNING, "on the processor: llama.cpp was built without Metal", advice)
+
+
+def check_recognition() -> Finding:
+    """Report what computes the recogniser."""
+    from livetrans.speech.whisper import cuda_devices
+
+    text = f"on {'CUDA' if cuda_devices() else 'the processor'}, by faster-whisper"
+    if has_gpu_engine():
+        text += "; on the GPU, by whisper.cpp"
+    elif on_apple_silicon():
+        return Finding("recognition", WARNING, text, f"whisper.cpp uses the GPU: {install_command('metal')}")
+    elif has_whisper_cpp():
+        text += "; whisper.cpp runs on the processor too, where it is slower, and only with --engine whisper.cpp"
+    return Finding("recognition", OK, text)
+
+
+def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
+    """Check the microphone. `listen` returns its name and its highest level (0 to 1), or raises SourceError.
+
+    A microphone that fails is only a warning: recordings and piped sound need none.
+    """
+    try:
+        device, level = listen()
+    except SourceError as error:
+        return Finding("microphone", WARNING, str(error))
+    if level == 0:
+        return Finding("microphone", WARNING, f"{device} gives only silence", zeros_advice())
+    text = f"{device}, loudest moment {decibels(level):.0f} dB"
+    if level < QUIET:
+        return Finding("microphone", WARNING, f"{text}: very quiet", "speak while the doctor runs, or turn it up")
+    return Finding("microphone", OK, text)
+
+
+def check_output(open_output: Callable[[], str]) -> Finding:
+    """Check what `listen` would hear. `open_output` returns its name, or raises SourceError."""
+    try:
+        return Finding("output", OK, f"what {open_output()} plays can be heard by `livetrans listen`")
+    except SourceError as error:
+        return Finding("output", WARNING, str(error))
+
+
+def check_models(settings: Settings) -> Finding:
+    """Name the models of the run, and compare their size with the free memory: a run needs more than their files."""
+    import psutil  # type: ignore[import-untyped]
+
+    assert settings.recogniser is not None
+    translators = [way.language_model.model for way in settings.directions]
+    sizes = {path: size_on_disk(path) for path in (settings.recogniser.model, *translators)}
+    free = psutil.virtual_memory().available
+    text = ", ".join(f"{path.name} ({file_size(size)})" for path, size in sizes.items())
+    text += f"; {file_size(free)} of memory is free"
+    if sum(sizes.values()) > free:
+        return Finding("models", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
+    if embedded := embedded_notice(settings):
+        advice = f"{embedded.text.rpartition('; ')[2]} Then run the doctor again."
+        return Finding("models", WARNING, f"{text}; {EMBEDDED}", advice)
+    return Finding("models", OK, text)
+
+
+def hear_microphone(say: Callable[[str], None]) -> tuple[str, float]:
+    """Return the default microphone's name, and the level of its loudest moment.
+
+    Listens for a second from the first sound that is not zero. The capture itself gives up if none comes.
+    """
+    from livetrans.audio.capture import LevelMeter
+
+    meter = LevelMeter(None)
+    try:
+        silent = 0
+        while not meter.wait(1.0) and not meter.loudest and silent < ZEROS_SECONDS:
+            silent += meter.loudest is not None
+            if ON_A_MAC and silent == 2:
+                say("the microphone is silent so far; if the system asks whether it may be used, allow it")
+    finally:
+        meter.close()
+    if meter.loudest is None:
+        raise SourceError(meter.fault or "The microphone gives no sound.")
+    return meter.name, meter.loudest
+
+
+def open_output() -> str:
+    """Return the name of what `listen` would listen to, and release it."""
+    from livetrans.audio.capture import OUTPUT, Capture
+
+    capture = Capture(None, None, OUTPUT)
+    capture.close()
+    return capture.device
