@@ -274,7 +274,7 @@ class Translation(_UpdateResult):
     terms: tuple[str, ...] = ()
     """The glossary's terms in the prompt."""
     wanted_terms: int = 0
-    """Of a final: the terms in its source that the glossary has a translation for."""
+    """Of a final: occurrences in its source of terms that the text should have (`livetrans.names.wanted`)."""
     kept_terms: int = 0
     """Those of them that the text has as the glossary wants them."""
     hidden_tokens: int = 0

@@ -258,6 +258,8 @@ class Template:
     """Whether the prompt may hold earlier sentences: not for a model that was tuned to single texts."""
     terms: bool = True
     """Whether it follows instructions about terms."""
+    breaks_names: bool = False
+    """Whether its models were trained on few texts, so that stand-ins are better than names that they do not know."""
 
     def spelling(self, language: Language) -> str | None:
         """Return the language's name in a prompt; None for an unknown one. A variant is known with its base."""
@@ -316,7 +318,7 @@ def _writes(traits: Traits, mark: str) -> bool:
 
 
 TEMPLATES = {
-    "plain": Template(plain, lambda traits: traits.is_marked, history=False, terms=False),
+    "plain": Template(plain, lambda traits: traits.is_marked, history=False, terms=False, breaks_names=True),
     "tower": Template(
         tower, lambda traits: "tower" in traits.identity and traits.architecture.startswith("gemma"), _TOWER
     ),

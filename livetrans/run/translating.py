@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 from livetrans.base.errors import ContextError, UsageError
 from livetrans.base.languages import AUTO, Language, parse_language, same_written_language
 from livetrans.config import Settings
-from livetrans.decoding import DraftModel
+from livetrans.decoding import DECODERS, DraftModel
 from livetrans.decoding.stopping import LengthRatio
 from livetrans.events import Caption, Notice, Transcript, Translation
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
+from livetrans.lm.stand_ins import NameTokens, WithNames, stand_ins
+from livetrans.names.wanted import kept, wanted_of
 from livetrans.run.publisher import Publish, warning_once
 from livetrans.run.speedup import ShownUpdate, SpeedupSampler
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.prompting import Prompts, keeps
+from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -98,19 +100,19 @@ class Lane:
         assert self.stages
         translator, prompts, _ = self.stages
         transcript = translation.transcript
-        wanted = prompts.wanted(transcript.text)
-        missing = tuple(pair for pair in wanted if not keeps(translation.text, pair[1]))
-        kept, beside = len(wanted) - len(missing), prompts.beside(missing) if missing else None
+        due = prompts.glossary.due(transcript.text)
+        missing = tuple((one.term, one.text) for one in due if not one.count(translation.text))
+        has, beside = kept(due, translation.text), prompts.beside(missing) if missing else None
         if beside:
             with suppress(ContextError):
                 again = translator.translate(
                     transcript, beside, replace(settings.decoding, final="fresh"), settings.mask
                 )
-                kept_again = sum(keeps(again.text, one) for _, one in wanted)
-                best = again if kept_again > kept and not again.stats.truncated else translation
+                has_again = kept(due, again.text)
+                best = again if has_again > has and not again.stats.truncated else translation
                 translation = replace(best, stats=translation.stats + again.stats, language=self.language)
-                kept = max(kept, kept_again) if best is again else kept
-        counted = replace(translation, terms=prompts.terms, wanted_terms=len(wanted), kept_terms=kept)
+                has = has_again if best is again else has
+        counted = replace(translation, terms=prompts.terms, wanted_terms=sum(due.values()), kept_terms=has)
         return counted, beside is not None
 
     def _show_as_heard(self, transcript: Transcript, publish: Publish) -> None:
@@ -199,8 +201,7 @@ def open_lanes(
     """
     pair, notify = languages(settings), warning_once(publish)
     lanes = [_open_lane(settings, model, prompt, pair, draft_model, notify)]
-    has_terms = any(term.translation not in ("", term.text) for term in settings.prompt.glossary)
-    has_terms = has_terms and TEMPLATES[prompt.name].terms
+    glossary = settings.prompt.glossary
     others = [(settings, _translated(settings, target), target) for target in map(parse_language, settings.targets[1:])]
     if settings.between:
         others = [(way, *languages(way)) for way in settings.directions[1:]]
@@ -221,12 +222,12 @@ def open_lanes(
         draft_context = draft_model.another_context() if draft_model else None
         if draft_context:
             draft_context.model.evaluate(prepared.tokens(context, "."))
-        if has_terms:
+        if len(wanted_of(glossary, source, target, pair)) < len(wanted_of(glossary, *pair, pair)):
             text = (
                 f"The glossary's translations are into {pair[1].name}; captions in {target.name} are made without them."
             )
             notify(Notice("warning", text))
-        lanes.append(_open_lane(of_lane, context, prepared, (source, target), draft_context, notify, is_first=False))
+        lanes.append(_open_lane(of_lane, context, prepared, (source, target), draft_context, notify, first=pair))
     if not settings.meeting:
         return lanes
     mine, theirs = settings.meeting.names
@@ -247,8 +248,10 @@ def _open_lane(
     draft_model: DraftModel | None,
     notify: Callable[[Notice], None],
     *,
-    is_first: bool = True,
+    first: tuple[Language, Language] | None = None,
 ) -> Lane:
+    """Open a lane; `first` is the run's first direction, which the glossary's translations are for."""
+    model, draft_model = _with_names(settings, model, prompt, pair, draft_model)
     prompts = Prompts(
         model,
         prompt,
@@ -256,10 +259,29 @@ def _open_lane(
         room=_LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens,
         history=settings.prompt.history,
         terms=settings.prompt.glossary,
-        is_first=is_first,
+        first=first,
         notify=notify,
     )
     return Lane((Translator(model, draft_model), prompts, Presenter(text_of_tokens(model))), pair[1].code)
+
+
+def _with_names(
+    settings: Settings,
+    model: LanguageModel,
+    prompt: Prompt,
+    pair: tuple[Language, Language],
+    draft_model: DraftModel | None,
+) -> tuple[LanguageModel, DraftModel | None]:
+    """Return the lane's models with the tokens of names, if names need them and its languages have stand-ins."""
+    known = stand_ins(*pair) if TEMPLATES[prompt.name].breaks_names else ()
+    size = getattr(model, "vocabulary_size", 0)
+    if not known or not size or DECODERS[settings.decoding.method].has_own_model:
+        return model, draft_model
+    tokens = NameTokens(model, size, known)
+    if draft_model:
+        named = WithNames(draft_model.model, tokens, draft_model.vocabulary_size)
+        draft_model = replace(draft_model, model=named, vocabulary_size=None)
+    return WithNames(model, tokens), draft_model
 
 
 def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:

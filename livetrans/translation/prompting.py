@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable
 
 from livetrans.base.errors import UsageError
 from livetrans.base.languages import Language, parse_language
-from livetrans.base.text import has_unspaced_script
 from livetrans.config import Term
 from livetrans.events import Notice, Transcript
 from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.names.repair import Spellings, forms_of, tokens_of
+from livetrans.lm.stand_ins import WithNames
+from livetrans.names.wanted import Glossary, Wanted, wanted_of
 
 
 class Prompts:
@@ -33,17 +32,17 @@ class Prompts:
         room: int,
         history: int = 0,
         terms: tuple[Term, ...] = (),
-        is_first: bool = True,
+        first: tuple[Language, Language] | None = None,
         notify: Callable[[Notice], None] = lambda notice: None,
     ) -> None:
         """`prompt` has no context; `room`: tokens for the longest source and output; `history`: most pairs.
 
-        The translations of `terms` are into the first language of a run: into others a term is in the prompt if it
-        stays as it is.
+        The translations of `terms` are for the run's `first` direction, this one without it (`wanted_of`).
 
         Warns once if the template takes no earlier sentences, or no terms.
         """
         self._model = model
+        self._names = model if isinstance(model, WithNames) else None
         self._name = prompt.name
         self._source, self._target = languages
         self._room = room
@@ -51,15 +50,17 @@ class Prompts:
         template = TEMPLATES[prompt.name]
         if history and not template.history:
             notify(Notice("warning", f"{model.name} translates sentences that stand alone; --history has no effect."))
-        if terms and not template.terms:
-            text = f"{model.name} follows no instructions about terms; only the recognised text has them."
-            notify(Notice("warning", text))
         if history and template.history:
             # A file's own template may refuse earlier sentences: now, and not at the second sentence of a run.
             build_prompt(model, prompt.name, *languages, (("", ""),) * history)
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
-        self._takes_terms, self._is_first = template.terms, is_first
+        self._takes_terms, self._first = template.terms, first or languages
         self.expect(terms)
+        if not template.terms and any(not self._keeps(wanted) for wanted in self._wanted):
+            text = f"{model.name} follows no instructions about terms; only the recognised text has them."
+            if self._names:
+                text = f"{model.name} follows no instructions about terms; captions keep only names."
+            notify(Notice("warning", text))
         self._newest_segment = -1
         self._reported: set[str] = set()
         """Terms that were reported since the newest segment began."""
@@ -70,17 +71,19 @@ class Prompts:
     def expect(self, terms: tuple[Term, ...]) -> None:
         """Use these terms from the next update on."""
         self._expected = terms
-        pairs = ((term.text, term.translation) for term in terms if term.translation)
-        self._glossary = Glossary(tuple(pair for pair in pairs if self._is_first or pair[0] == pair[1]))
+        self._wanted = wanted_of(terms, self._source, self._target, self._first)
+        self.glossary = Glossary(self._wanted, self._source.code)
+        if self._names:
+            self._names.glossary = self.glossary
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms in the last prompt."""
         return tuple(term for term, _ in self._written_for[2])
 
-    def wanted(self, text: str) -> Pairs:
-        """Return the terms in a text, with what captions should have for them."""
-        return self._glossary.occurring(text)
+    def _keeps(self, wanted: Wanted) -> bool:
+        """Return whether the prompt or the decoder has a term in a source."""
+        return self._takes_terms or (wanted.is_name and self._names is not None)
 
     def beside(self, terms: Pairs) -> Prompt | None:
         """Return a prompt with these terms and nothing else beside the text; None if the model takes no terms."""
@@ -96,15 +99,17 @@ class Prompts:
         if source != self._source:
             self._source = source
             self._pairs.clear()
+            self.expect(self._expected)
         if transcript.segment_id > self._newest_segment:
             self._newest_segment = transcript.segment_id
             self._reported.clear()
-        found = self._glossary.occurring(transcript.text) if self._takes_terms else ()
-        for term, wanted in found:
-            if term not in self._reported:
-                self._notify(Notice("info", f"glossary: {term} → {wanted}"))
-        self._reported.update(term for term, _ in found)
-        return self._prompt_for(tuple(self._pairs), found)
+        found = [wanted for wanted in self.glossary.occurring(transcript.text) if self._keeps(wanted)]
+        for wanted in found:
+            if wanted.term not in self._reported:
+                self._notify(Notice("info", f"glossary: {wanted.term} → {wanted.text}"))
+        self._reported.update(wanted.term for wanted in found)
+        pairs = tuple((wanted.term, wanted.text) for wanted in found) if self._takes_terms else ()
+        return self._prompt_for(tuple(self._pairs), pairs)
 
     def remember(self, source: str, translation: str) -> None:
         """Add a final to the earlier sentences."""
@@ -137,26 +142,3 @@ class Prompts:
             self._pairs.popleft()
         self._written_for, self._current = (self._source, pairs, terms), prompt
         return prompt
-
-
-class Glossary:
-    """Terms and their translations; finds those that occur in a text."""
-
-    def __init__(self, terms: Pairs) -> None:
-        self._terms = Spellings((forms, pair) for pair in terms if (forms := forms_of(pair[0])))
-
-    def occurring(self, text: str) -> Pairs:
-        """Return the terms in the text, each once, in order; a longer term hides shorter ones in it."""
-        tokens, index = tokens_of(text), 0
-        found: list[tuple[str, str]] = []
-        while index < len(tokens):
-            length, pair = next(self._terms.at(tokens, index), (1, None))
-            found += [pair] if pair else []
-            index += length
-        return tuple(dict.fromkeys(found))
-
-
-def keeps(text: str, wanted: str) -> bool:
-    """Return whether a translation has a term as it is wanted, in any case; a word may have an ending."""
-    end = "" if has_unspaced_script(wanted) else r"(?<!\w)"
-    return re.search(end + r"\s+".join(map(re.escape, wanted.split())), text, re.IGNORECASE) is not None

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from livetrans.base.errors import ContextError, UsageError
+from livetrans.base.sequences import common_prefix_length
 from livetrans.base.text import has_unspaced_script
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.stopping import Stop
 from livetrans.decoding.verification import Sampler
+from livetrans.decoding.window import words_taken_back_from
 from livetrans.events import DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
+from livetrans.lm.stand_ins import LIMIT, WithNames
 
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32
@@ -111,7 +117,8 @@ class Translator:
             settings = replace(settings, bias=0.0, margin=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*prompt.before, *prompt.after))
-        decoding = Decoding(
+        begin = partial(
+            Decoding,
             self._model,
             tokens,
             maximum_tokens,
@@ -120,7 +127,38 @@ class Translator:
             sampler=self._sampler,
             stop=stop,
         )
-        return (careful or decoder.decode)(decoding, draft, settings)
+        decoded = (careful or decoder.decode)(begin(), draft, settings)
+        if update.final and isinstance(self._model, WithNames) and decoder.name != "cd":  # Which takes nothing back.
+            return self._with_missing_names(self._model, decoded, begin(), draft, settings.margin)
+        return decoded
+
+    def _with_missing_names(
+        self, model: WithNames, decoded: Decoded, decoding: Decoding, draft: Draft, margin: float
+    ) -> Decoded:
+        """Return a final with a name that it lacks, decoded again from where the name costs least; else as it is.
+
+        A place costs the regret of the name's token there, and the margin for each shown word that is taken back.
+        """
+        output = decoded.tokens
+        missing = model.missing(decoding.prompt, output)
+        if not missing or not output or decoded.stats.truncated:
+            return decoded
+        started = model.clock.now()
+        evaluation = model.evaluate([*decoding.prompt, *output], len(output) + 1)
+        decoding.count_pass(evaluation, output, started)
+        regrets = evaluation.logits.max(axis=1, keepdims=True) - evaluation.logits[:, missing]
+        taken_back, same = words_taken_back_from(draft, self._text_of), common_prefix_length(draft.tokens, output)
+        costs = [regrets[at].min() + (margin * taken_back(at) if at < same else 0.0) for at in range(len(output))]
+        at = int(np.argmin(costs))
+        if costs[at] < LIMIT:
+            decoding.force((*output[:at], missing[int(regrets[at].argmin())]))
+            again = decoding.finish()
+            if len(model.missing(decoding.prompt, again.tokens)) < len(missing) and not again.stats.truncated:
+                same = min(at, same)
+                spans = (replace(span, end=min(span.end, same)) for span in decoded.accepted if span.begin < same)
+                stats = replace(decoded.stats, output_tokens=len(again.tokens))
+                return Decoded(again.tokens, stats + again.stats, tuple(spans))
+        return replace(decoded, stats=decoded.stats + decoding.decoded().stats)
 
     def _maximum_tokens(
         self, update: Transcript, draft: Draft, source_tokens: int, prompt_tokens: int, settings: DecodingSettings

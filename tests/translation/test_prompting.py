@@ -15,7 +15,7 @@ from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettin
 from livetrans.events import Notice, Transcript
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import build_prompt
-from livetrans.translation.prompting import Glossary, Prompts, keeps
+from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator
 from tests.lm.families import FAMILIES, Spelled, write_family
 
@@ -142,38 +142,14 @@ def test_the_cache_of_the_sentences_before_is_used_again(tmp_path: Path) -> None
         model.close()
 
 
-@given(st.text(max_size=80))
-def test_terms_are_found_as_whole_words_whatever_their_case(text: str) -> None:
-    found = Glossary(PAIRS).occurring(f"{text} the BRIDGE, in bridge  street and the City Council; bridges {text}")
-    assert {term for term, _ in found} == {"bridge", "Bridge Street", "city council"}
-    assert Glossary(PAIRS).occurring("abridged bridgehead") == ()
-    assert Glossary((("橋", "Steg"),)).occurring("新しい橋の話") == (("橋", "Steg"),)
-
-
 def test_terms_that_stay_as_they_are_are_in_prompts_into_every_language_and_others_into_the_first() -> None:
     model = Spelled(FAMILIES["chat"])
     terms = (Term("bridge", "Steg"), Term("OpenRouter", "OpenRouter"), Term("Siobhan"))
     spoken = update(0, "Siobhan saw the bridge and OpenRouter")
-    for is_first, expected in ((True, ("bridge", "OpenRouter")), (False, ("OpenRouter",))):
-        prompts, _ = make(model, terms=terms, is_first=is_first)
+    names = ("Siobhan", "OpenRouter")
+    for first, expected in ((PAIR, ("Siobhan", "bridge", "OpenRouter")), ((PAIR[0], parse_language("fr")), names)):
+        prompts, _ = make(model, terms=terms, first=first)
         prompts.choose(spoken)
         assert prompts.terms == expected
     prompts.choose(update(1, "the bridge"), (Term("bridge", "bridge"),))
     assert prompts.terms == ("bridge",), "terms can change while a run goes on"
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted", "is_kept"),
-    [
-        ("Wir nutzen openrouter, ja", "OpenRouter", True),
-        ("Grafanas Farben", "Grafana", True),
-        ("die Überbrücke", "Brücke", False),
-        ("der  Hohe Rat tagt", "hohe rat", True),
-        ("新しい橋の話", "橋", True),
-        ("", "x", False),
-    ],
-)
-def test_a_translation_keeps_a_term_as_whole_words_that_may_have_an_ending(
-    text: str, wanted: str, is_kept: bool
-) -> None:
-    assert keeps(text, wanted) == is_kept

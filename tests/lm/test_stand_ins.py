@@ -1,0 +1,228 @@
+"""Names as tokens of a vocabulary: what decoders write with them, and that nothing changes without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from livetrans.base.languages import parse_language
+from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, PromptSettings, Settings, Term
+from livetrans.decoding import DECODERS, DraftModel
+from livetrans.events import Caption, Event, Transcript, Translation
+from livetrans.lm.llama.model import LlamaModel
+from livetrans.lm.port import Evaluation
+from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
+from livetrans.lm.stand_ins import GAIN, NameTokens, WithNames
+from livetrans.names.wanted import Glossary, Wanted
+from livetrans.run.translating import open_lanes, prepare_prompt
+from livetrans.translation.translator import Translator
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule, word_by_word_rule
+
+PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
+NAMES = ("Siobhan", "Kathmandu", "New York", "é", "Ann", "Annabel")
+WORDS = "the water came up to our house before midnight Siobhan Kathmandu New York é Ann Annabel Ann's".split()
+GREEDY = [name for name, row in DECODERS.items() if row.draft_model != "must" and not row.has_own_model]
+_texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
+_plain_texts = st.lists(st.sampled_from(WORDS[:9]), min_size=1, max_size=9).map(" ".join)
+
+
+def scripted(rule=None, names: Sequence[str] = NAMES) -> WithNames:  # type: ignore[no-untyped-def]
+    model = ScriptedModel(rule or hashed_rule(), vocabulary_size=64)
+    model.tokenize("Tom Boston London")
+    named = WithNames(model, NameTokens(model, 64, [(name, name) for name in ("Tom", "Boston", "London")]))
+    named.glossary = Glossary(Wanted(name, name, True) for name in names)
+    return named
+
+
+def bare(rule=None) -> ScriptedModel:  # type: ignore[no-untyped-def]
+    named = scripted(rule)._wrapped
+    assert isinstance(named, ScriptedModel)
+    return named
+
+
+def growing(text: str, *, finals: bool = True) -> list[Transcript]:
+    words = text.split()
+    updates = [Transcript(0, end, "", " ".join(words[:end]), False, 0.0, 1.0) for end in range(1, len(words))]
+    return [*updates, Transcript(0, len(words), text, "", finals, 0.0, 1.0)]
+
+
+def translated(translator: Translator, text: str, method: str, mask: int = 0, **settings: object) -> list[Translation]:
+    decoding = DecodingSettings(method, maximum_output_tokens=24, **settings)  # type: ignore[arg-type]
+    masked = MaskSettings("display", mask) if mask else MaskSettings()
+    return [translator.translate(one, PROMPT, decoding, masked, 1.0) for one in growing(text)]
+
+
+@given(_plain_texts, st.sampled_from(GREEDY), st.integers(0, 9))
+def test_a_source_without_names_is_translated_as_without_a_glossary(text: str, method: str, seed: int) -> None:
+    named = translated(Translator(scripted(hashed_rule(seed))), text, method, 3)
+    assert named == translated(Translator(bare(hashed_rule(seed))), text, method, 3)
+
+
+@given(_texts, st.integers(0, 9))
+def test_without_a_glossary_the_models_own_rows_are_passed_on(text: str, seed: int) -> None:
+    model = scripted(hashed_rule(seed), names=())
+    model._wrapped.evaluate = lambda context, last_rows=1: given_rows  # type: ignore[method-assign]
+    given_rows = Evaluation(0, 1, 1, np.zeros((1, 64), np.float32))
+    assert model.evaluate(PROMPT.tokens(model, text)) is given_rows
+
+
+@given(_texts, st.integers(0, 9))
+def test_the_same_text_by_retranslation_by_drafts_and_by_a_draft_model(text: str, seed: int) -> None:
+    rule = hashed_rule(seed)
+    expected = [one.tokens for one in translated(Translator(scripted(rule)), text, "rt")]
+    assert [one.tokens for one in translated(Translator(scripted(rule)), text, "ssbd", bias=0.0)] == expected
+    whole = {"window": 99, "margin": 0.0, "early_stop": False}
+    assert [one.tokens for one in translated(Translator(scripted(rule)), text, "window", **whole)] == expected
+    model = scripted(rule)
+    small = ScriptedModel(noisy_rule(rule, 0.3), vocabulary_size=64)
+    draft = DraftModel(WithNames(small, model._names, 60), 3)
+    assert [one.tokens for one in translated(Translator(model, draft), text, "spec")] == expected
+
+
+@given(_texts, st.lists(st.integers(4, 63), max_size=6), st.integers(0, 9))
+def test_rows_of_one_pass_are_those_of_single_passes_and_the_models_own_stay(
+    text: str, output: list[int], seed: int
+) -> None:
+    own: list[NDArray[np.float32]] = []
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        own.append(hashed_rule(seed)(model, context))
+        return own[-1]
+
+    model = scripted(rule)
+    prompt = PROMPT.tokens(model, text)
+    output = [*output, *(one for name in model._in(prompt) for one in name.written), *output]
+    rows = model.evaluate([*prompt, *output], len(output) + 1).logits
+    assert np.isfinite(rows).all()
+    passed = [one.copy() for one in own]
+    for at in range(len(output) + 1):
+        assert (model.evaluate([*prompt, *output[:at]]).logits[0] == rows[at]).all()
+        for name in model._in(prompt):
+            is_due = sum(one in name.written for one in output[:at]) < prompt.count(name.said)
+            gained = rows[at][list(name.written)] - own[-1][list(name.stand_in.written)]
+            assert np.allclose(gained, GAIN if is_due else 0.0, atol=1e-5)
+    assert all((one == before).all() for one, before in zip(own, passed, strict=False))
+
+
+@given(_texts, st.sampled_from(GREEDY), st.integers(0, 9), st.integers(0, 4))
+def test_a_name_is_shown_whole_or_not_at_all(text: str, method: str, seed: int, mask: int) -> None:
+    model = scripted(hashed_rule(seed))
+    text_of = text_of_tokens(model)
+    parts = {one.text[:length] for one in model.glossary.occurring(text) for length in range(1, len(one.text))} - {
+        *WORDS
+    }
+    for one in translated(Translator(model), text, method, mask):
+        texts = [text_of(one.tokens[:end]) for end in range(len(one.tokens) + 1)]
+        for before, after in pairwise(texts):
+            assert after.startswith(before)
+            assert after[len(before) :].strip() not in parts
+
+
+@given(_texts, st.integers(0, 9))
+def test_a_stand_in_is_not_written_for_itself(text: str, seed: int) -> None:
+    model = scripted(hashed_rule(seed))
+    for update, one in zip(growing(text), translated(Translator(model), text, "rt"), strict=True):
+        names = model._in(PROMPT.tokens(model, update.text))
+        assert not {name.stand_in.text for name in names} & set(one.text.split())
+
+
+@given(_texts)
+def test_a_draft_with_its_names_is_kept_whole_where_the_model_would_write_it(text: str) -> None:
+    translator = Translator(scripted(word_by_word_rule(str, unsure_of_last=False)))
+    decoding = DecodingSettings("ssbd", bias=0.0, maximum_output_tokens=24)
+    before, after = (
+        translator.translate(Transcript(0, 0, "", said, False, 0.0, 1.0), PROMPT, decoding, MaskSettings())
+        for said in (text, f"{text} house")
+    )
+    assert after.stats.accepted_tokens == len(before.tokens) == len(after.tokens) - 1
+
+
+@given(_texts, st.sampled_from(["rt", "ssbd", "window"]), st.integers(0, 30))
+def test_a_second_decoding_of_a_final_has_more_names_and_is_no_loop(text: str, method: str, seed: int) -> None:
+    rule = hashed_rule(seed)
+    once, twice = scripted(rule), scripted(rule)
+    first = translated(Translator(twice), text, method)[-1]
+    model = once
+    model.missing = lambda context, output: []  # type: ignore[method-assign]
+    without = translated(Translator(model), text, method)[-1]
+    prompt = PROMPT.tokens(twice, text)
+    lacking, lacked = len(twice.missing(prompt, first.tokens)), len(twice.missing(prompt, without.tokens))
+    assert lacking < lacked or first.tokens == without.tokens
+    assert not first.stats.truncated or without.stats.truncated
+    assert first.stats.forward_passes >= without.stats.forward_passes
+
+
+@given(_texts, st.integers(0, 30))
+def test_what_only_appends_takes_nothing_back_for_a_name(text: str, seed: int) -> None:
+    outputs = [one.tokens for one in translated(Translator(scripted(hashed_rule(seed))), text, "cd")]
+    assert all(after[: len(before)] == before for before, after in pairwise(outputs))
+
+
+@given(st.lists(st.sampled_from([*WORDS[:-1], "Tom", "Boston", "London"]), max_size=12).map(" ".join))
+def test_a_source_reads_as_before_and_no_name_takes_a_stand_in_that_is_in_it(text: str) -> None:
+    model = scripted()
+    tokens = model.tokenize(text)
+    assert model.detokenize(tokens).decode().split() == text.split()
+    for name in model._in(tokens):
+        assert name.stand_in.text not in text
+
+
+@pytest.fixture(scope="module")
+def embedded(translator_path: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
+    yield model
+    model.close()
+
+
+def shown(model: LlamaModel, terms: Sequence[Term], text: str, **settings: object) -> list[Caption]:
+    """Return the captions of a sentence that grows word by word, by the whole lane of a run."""
+    run = Settings(prompt=PromptSettings(glossary=tuple(terms)), **settings)  # type: ignore[arg-type]
+    pair = (parse_language("en"), parse_language("de"))
+    (lane,) = open_lanes(run, model, prepare_prompt(model, run, pair), None, lambda event: None)
+    events: list[Event] = []
+    for update in growing(text):
+        lane.translate(update, run, events.append)
+    return [event for event in events if isinstance(event, Caption)]
+
+
+def test_a_translator_of_the_tree_keeps_names_that_it_does_not_know(embedded: LlamaModel) -> None:
+    text = "I met Siobhan in Kathmandu because Siobhan has a house there."
+    terms = [Term("Siobhan", "Siobhan"), Term("Kathmandu")]
+    captions = shown(embedded, terms, text)
+    assert (captions[-1].text.count("Siobhan"), captions[-1].text.count("Kathmandu")) == (2, 1)
+    for caption in captions:
+        assert not any(name.startswith(caption.text.split(" ")[-1]) for name in ("Siobha", "Kathmand") if caption.text)
+    assert "Kathmandu" not in shown(embedded, [], text)[-1].text
+
+
+def test_a_name_of_several_words_and_with_a_translation_is_written_as_the_glossary_has_it(embedded: LlamaModel) -> None:
+    terms = [Term("Royal Aldridge Society", "Aldridge-Gesellschaft"), Term("Aldridge", "Aldridge")]
+    final = shown(embedded, terms, "We visited the Royal Aldridge Society with Aldridge.")[-1].text
+    assert final.count("Aldridge-Gesellschaft") == 1 and final.count("Aldridge") == 2
+
+
+@given(st.text(alphabet=st.sampled_from("Tom Siobhan's \"(-,.!?é\n「トム"), max_size=40))
+def test_any_text_keeps_its_letters_as_tokens(embedded: LlamaModel, text: str) -> None:
+    tokens = NameTokens(embedded, embedded.vocabulary_size, [("Tom", "Tom"), ("Boston", "Boston")])
+    model = WithNames(embedded, tokens)
+    model.glossary = Glossary([Wanted("Siobhan", "Siobhan", True)])
+    said = f"{text} Siobhan {text}"
+    plain = embedded.detokenize(embedded.tokenize(said)).decode("utf-8", "ignore")
+    again = model.detokenize(model.tokenize(said)).decode("utf-8", "ignore")
+    assert again.replace(" ", "") == plain.replace(" ", "")
+
+
+def test_a_prompt_of_the_tree_has_one_token_for_a_name(embedded: LlamaModel) -> None:
+    model = WithNames(embedded, NameTokens(embedded, embedded.vocabulary_size, [("Tom", "Tom")]))
+    model.glossary = Glossary([Wanted("Siobhan", "Siobhan", True)])
+    prompt = build_prompt(model, None, parse_language("en"), parse_language("de"))
+    assert len(prompt.source_tokens(model, "I met Siobhan")) == len(prompt.source_tokens(model, "I met Tom"))
+    assert not model.is_end_of_generation(prompt.source_tokens(model, "Siobhan")[-1])
+    assert END not in prompt.source_tokens(model, "Siobhan")
