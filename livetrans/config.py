@@ -108,8 +108,8 @@ class TranscriberSettings:
     adaptive: bool = True
     """Whether passes follow the machine's speed and the pauses of speech. If False, they come at every step, which is
     `LONGEST_STEP` unless it is set: the same on every machine, as `--speed max` and tests need."""
-    trim_after: float = 15.0
-    """Buffer length past which sound of committed segments is dropped."""
+    trim_after: float | None = None
+    """Buffer length past which sound of committed segments is dropped; None takes the recogniser's."""
     maximum_words: int = 40
     maximum_length: float = 20.0
     """Caps of a segment, in words and seconds; the cut is at a clause boundary if there is one."""
@@ -117,18 +117,18 @@ class TranscriberSettings:
     """Committed text given to the recogniser as its prompt; 0 for a recogniser that was not trained with prompts."""
 
 
-ENGINES = ("auto", "faster-whisper", "whisper.cpp")
+ENGINES = ("auto", "faster-whisper", "whisper.cpp", "onnx")
 MODEL_TEXT = "the one that `livetrans models` marks"
 
 
 @dataclass(frozen=True, slots=True)
 class RecogniserSettings:
-    """The adapters of Whisper (`livetrans.speech.whisper_pass`)."""
+    """The adapters of Whisper (`livetrans.speech.whisper_pass`) and of transducers (`livetrans.speech.transducer`)."""
 
     model: Path = option(
         UNNAMED, "--asr MODEL", default_text=MODEL_TEXT, variable=RECOGNISER_VARIABLE, everyday=True,
-        help="Recogniser: a name or a path. Names are those of `livetrans models`. A path is a folder for "
-        "faster-whisper, or a file for whisper.cpp.",
+        help="Recogniser: a name or a path. Names are those of `livetrans models`. A path is a folder, for "
+        "whisper.cpp a file.",
     )
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
@@ -153,9 +153,9 @@ class RecogniserSettings:
     fastest one here for others, which are published in float16: no CPU computes that fast."""
     engine: str = option(
         "auto", "--engine", choices=ENGINES,
-        help="What computes the recogniser, each with models of its own: faster-whisper, or whisper.cpp, which uses a "
-        "GPU (on Apple Silicon too). auto takes whisper.cpp where it is installed with a GPU and has a model "
-        "here.",
+        help="What computes the recogniser, each with models of its own: faster-whisper; whisper.cpp, which uses a GPU "
+        "(on Apple Silicon too); or onnx, for NeMo's transducers (Parakeet). auto takes whisper.cpp where it is "
+        "installed with a GPU and has a model here.",
     )
 
 

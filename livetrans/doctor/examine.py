@@ -29,7 +29,8 @@ from livetrans.doctor.checks import (
 )
 from livetrans.doctor.trial import SPEECH_SECONDS, run_trial, trial_finding
 from livetrans.events import Notice
-from livetrans.models.chosen import GPU_UNUSED, choose_models, with_other_engine
+from livetrans.models.chosen import GPU_UNUSED, choose_models, with_other_engines
+from livetrans.models.find import engine_of
 
 
 def examine(
@@ -57,9 +58,10 @@ def examine(
             name = f"{way.source_language} to {way.target_language}" if settings.between else "captions"
             found = measured.setdefault(name, {}) if settings.between else measured
             yield from _tried(name, way, found, say)
-        if other := with_other_engine(settings):
-            measured["other"] = {}
-            yield from _tried("other engine", other, measured["other"], say)
+        for other in with_other_engines(settings):
+            assert other.recogniser is not None
+            found = measured.setdefault("others", {}).setdefault(engine_of(other.recogniser.model), {})
+            yield from _tried("other engine", other, found, say)
 
 
 def _tried(name: str, settings: Settings, measured: dict[str, Any], say: Callable[[str], None]) -> Iterator[Finding]:

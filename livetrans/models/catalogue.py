@@ -20,9 +20,11 @@ from livetrans.session.codec import decode
 
 RECOGNISER = "recogniser"
 TRANSLATOR = "translator"
-_, FASTER_WHISPER, WHISPER_CPP = ENGINES
+_, FASTER_WHISPER, WHISPER_CPP, ONNX = ENGINES
 WEIGHTS = "model.bin"
-"""The file that holds the weights in a recogniser's folder."""
+"""The file that holds the weights in a folder for faster-whisper."""
+ENCODER = re.compile(r"encoder(-model)?(\.\w+)?\.onnx")
+"""The file of a transducer's encoder, with its quantisation if it has one: the weights in a folder for onnx."""
 
 _NAMED = re.compile(
     r"(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)?(?P<repository>\w[\w.-]*/\w[\w.-]*)"
@@ -99,13 +101,13 @@ class Entry:
 
     @property
     def is_one_file(self) -> bool:
-        """Whether the model is one file; a recogniser for faster-whisper is a folder."""
-        return self.kind == TRANSLATOR or self.file != WEIGHTS
+        """Whether the model is one file; a recogniser for faster-whisper or onnx is a folder."""
+        return self.kind == TRANSLATOR or not (self.file == WEIGHTS or ENCODER.fullmatch(self.file))
 
     @property
     def engine(self) -> str:
         """The engine that computes a recogniser."""
-        return WHISPER_CPP if self.is_one_file else FASTER_WHISPER
+        return WHISPER_CPP if self.is_one_file else FASTER_WHISPER if self.file == WEIGHTS else ONNX
 
     @property
     def local_name(self) -> str:
@@ -146,9 +148,9 @@ class Entry:
         """Return whether the model knows all of the languages; detecting one takes a recogniser of several."""
         if self.kind == TRANSLATOR:
             return family_knows(self.prompt, chain(languages.spoken, *languages.directions))
+        detects = len(self.codes) > 1 and self.engine != ONNX
         return all(
-            len(self.codes) > 1 if code == AUTO else parse_language(code).whisper_code in self.codes
-            for code in languages.spoken
+            detects if code == AUTO else parse_language(code).whisper_code in self.codes for code in languages.spoken
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,11 +18,12 @@ from pathlib import Path
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.base.installation import data_folder, is_installed
 from livetrans.base.languages import AUTO, parse_language, same_written_language
-from livetrans.config import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings, with_field
+from livetrans.config import ENGINES, RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings, with_field
 from livetrans.events import Notice
 from livetrans.models.catalogue import (
     ANY_LANGUAGES,
     FASTER_WHISPER,
+    ONNX,
     RECOGNISER,
     STATEFUL_ADVICE,
     TRANSLATOR,
@@ -52,7 +53,8 @@ GPU_UNUSED = "whisper.cpp could not start the GPU and runs on the processor, whe
 _LIBRARY = "_pywhispercpp"
 _GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
 _NAMED_BY = {
-    RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) or of a whisper.cpp file with --asr",
+    RECOGNISER: "give with --asr the path of a faster-whisper folder (it holds model.bin), of a transducer's folder "
+    "(encoder-model.onnx or encoder.onnx), or of a whisper.cpp file",
     TRANSLATOR: "give the path of a GGUF file with --mt",
 }
 
@@ -122,7 +124,14 @@ def choose_recogniser(settings: Settings) -> FoundModel:
     languages, wanted = languages_of(settings), settings.recogniser.engine
     for code in languages.spoken:
         spoken_code(code)  # refuses one that no recogniser knows
-    model = find_model(RECOGNISER, settings.recogniser.model, languages, engines_of(wanted))
+    needing = "--between" if settings.between else "--from auto" if AUTO in languages.spoken else None
+    engines = tuple(engine for engine in engines_of(wanted) if engine != ONNX or wanted == ONNX or not needing)
+    model = find_model(RECOGNISER, settings.recogniser.model, languages, engines)
+    if needing and ONNX in (wanted, model.engine):
+        raise UsageError(
+            f"a transducer does not tell languages apart, as {needing} needs; name the spoken language with --from, or "
+            "choose a Whisper model with --asr"
+        )
     if wanted not in ("auto", model.engine):
         raise UsageError(
             f"{model.name} is a model of {model.engine}; drop --engine, or name one of {wanted} with --asr"
@@ -162,7 +171,7 @@ def find_model(
     else:
         fault = f"no {kind} is installed"
     engine = f" --engine {WHISPER_CPP}" if engines == (WHISPER_CPP,) else ""
-    raise _missing(kind, fault, found, f"small {languages.pull_options}{engine}")
+    raise _missing(kind, fault, found, None if engines == (ONNX,) else f"small {languages.pull_options}{engine}")
 
 
 def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
@@ -179,21 +188,20 @@ def fetchable_pair(purpose: str, settings: Settings, engine: str) -> tuple[Entry
     return known_models().pair(purpose, languages_of(settings), engines_of(engine))
 
 
-def with_other_engine(settings: Settings) -> Settings | None:
-    """Return the settings of a run with a recogniser of the other engine.
+def with_other_engines(settings: Settings) -> Iterator[Settings]:
+    """Yield the settings of a run with a recogniser of each other engine that is installed and has one.
 
-    None if there is no such model but an embedded one, or if the engine is not installed.
+    Embedded ones do not count.
     """
     recogniser = settings.recogniser
     assert recogniser is not None
-    other = FASTER_WHISPER if engine_of(recogniser.model) == WHISPER_CPP else WHISPER_CPP
-    if other == WHISPER_CPP and not has_whisper_cpp():
-        return None
-    try:
-        model = choose_recogniser(replace(settings, recogniser=replace(recogniser, model=UNNAMED, engine=other)))
-    except (ModelError, UsageError):
-        return None
-    return None if model.embedded else replace(settings, recogniser=replace(recogniser, model=model.path))
+    for engine in ENGINES[1:]:
+        if engine == engine_of(recogniser.model) or (engine == WHISPER_CPP and not has_whisper_cpp()):
+            continue
+        with suppress(ModelError, UsageError):
+            model = choose_recogniser(replace(settings, recogniser=replace(recogniser, model=UNNAMED, engine=engine)))
+            if not model.embedded:
+                yield replace(settings, recogniser=replace(recogniser, model=model.path))
 
 
 def languages_of(settings: Settings) -> RunLanguages:
@@ -240,7 +248,7 @@ def engines_of(wanted: str) -> tuple[str, ...]:
     """
     if wanted != "auto":
         return (wanted,)
-    return (WHISPER_CPP, FASTER_WHISPER) if has_gpu_engine() else (FASTER_WHISPER,)
+    return (WHISPER_CPP, FASTER_WHISPER, ONNX) if has_gpu_engine() else (FASTER_WHISPER, ONNX)
 
 
 def has_whisper_cpp() -> bool:
@@ -277,7 +285,7 @@ def _find_named(kind: str, name: str, languages: RunLanguages) -> FoundModel:
         model = find_named(name, found)
     if model is None:
         if path.exists():
-            lacking = "there is no model.bin in it" if kind == RECOGNISER else "it is not a GGUF file"
+            lacking = "there is no model.bin and no encoder in it" if kind == RECOGNISER else "it is not a GGUF file"
             fault = f"{name!r} is not a {kind}: {lacking}"
         else:
             fault = f"there is no {'file' if os.sep in name or path.suffix == '.gguf' else kind} {name!r}"
@@ -297,9 +305,10 @@ def _candidates(kind: str) -> list[FoundModel]:
     return apart if kind == DOUBLE_MODEL else [*find_models(TRANSLATOR), *apart]
 
 
-def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str) -> ModelError:
+def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str | None) -> ModelError:
+    """Return the error that nothing was found; `fetch`: what `livetrans models pull` fetches, None if it has none."""
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
     advice = "give the path of a GGUF file"
     if kind in _NAMED_BY:
-        advice = f"fetch one with `livetrans models pull {fetch}`, or {_NAMED_BY[kind]}"
+        advice = f"fetch one with `livetrans models pull {fetch}`, or {_NAMED_BY[kind]}" if fetch else _NAMED_BY[kind]
     return ModelError(f"{fault}; found: {names}; {advice}")

@@ -22,7 +22,9 @@ from livetrans.base.files import begins_with
 from livetrans.base.installation import data_folder, user_folder
 from livetrans.base.languages import AUTO, parse_language
 from livetrans.models.catalogue import (
+    ENCODER,
     FASTER_WHISPER,
+    ONNX,
     RECOGNISER,
     TRANSLATOR,
     WEIGHTS,
@@ -128,7 +130,9 @@ class FoundModel:
 
 def engine_of(model: Path) -> str:
     """Return the engine that computes a recogniser: one for whisper.cpp is a file, others are folders."""
-    return WHISPER_CPP if model.is_file() else FASTER_WHISPER
+    if model.is_file():
+        return WHISPER_CPP
+    return ONNX if _is_transducer(model) and not (model / WEIGHTS).is_file() else FASTER_WHISPER
 
 
 def size_on_disk(model: Path) -> int:
@@ -188,9 +192,14 @@ def kind_of(path: Path) -> str | None:
     """Return the kind of the model at a path, by its name and files alone; None if there is no model."""
     if path.suffix == ".gguf" and path.is_file():
         return TRANSLATOR
-    if (path / WEIGHTS).is_file() or _is_whisper_cpp(path):
+    if (path / WEIGHTS).is_file() or _is_whisper_cpp(path) or _is_transducer(path):
         return RECOGNISER
     return None
+
+
+def _is_transducer(path: Path) -> bool:
+    """Return whether a folder holds a transducer, by the name of its encoder."""
+    return any(ENCODER.fullmatch(file.name) for file in path.glob("encoder*.onnx"))
 
 
 def _is_whisper_cpp(path: Path) -> bool:
@@ -220,6 +229,8 @@ def _cached_models() -> Iterator[FoundModel]:
     for folder, place in ((None, _HUB_CACHE), (llama, _LLAMA_CACHE)):
         for repository, file, sha256 in cached_files(folder):
             if file.name == WEIGHTS and (file.parent / "config.json").is_file():
+                yield describe(file.parent, RECOGNISER, place, repository, sha256)
+            elif ENCODER.fullmatch(file.name):
                 yield describe(file.parent, RECOGNISER, place, repository, sha256)
             elif _is_whisper_cpp(file):
                 yield describe(file, RECOGNISER, place, sha256=sha256)

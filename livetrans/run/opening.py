@@ -19,7 +19,7 @@ from livetrans.base.languages import AUTO
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
-from livetrans.models.catalogue import WHISPER_CPP
+from livetrans.models.catalogue import ONNX, WHISPER_CPP
 from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
 from livetrans.run.listening import (
@@ -213,7 +213,12 @@ def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda even
         ModelError: the model is absent or cannot be loaded.
         UsageError: the model does not know the language.
     """
-    if engine_of(settings.model) == WHISPER_CPP:
+    engine = engine_of(settings.model)
+    if engine == ONNX:
+        from livetrans.speech.transducer import TransducerRecogniser
+
+        return TransducerRecogniser(settings)
+    if engine == WHISPER_CPP:
         from livetrans.speech.whisper_cpp import WhisperCppRecogniser
 
         recogniser = WhisperCppRecogniser(settings)
@@ -263,7 +268,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         lanes = open_lanes(settings, model, prompt, draft_model, publish, back)
         sampler = None if back else open_sampler(settings, model, clock, publish)
         engines = [engine_of(settings.recogniser.model)] if settings.recogniser else []
-        packages = ["pywhispercpp" if engine == WHISPER_CPP else engine for engine in engines]
+        packages = [{WHISPER_CPP: "pywhispercpp", ONNX: "onnxruntime"}.get(engine, engine) for engine in engines]
         translator = identify(model, settings.language_model.model, prompt, model.threads)
         models = [model, *([draft_model.model] if draft_model else []), *([back] if back else [])]
         reload = reloading_once("translator", models, publish)

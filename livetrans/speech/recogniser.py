@@ -39,6 +39,14 @@ class Recogniser(Protocol):
         """Seconds of sound that one pass recognises well: the limit of the buffer."""
 
     @property
+    def trim_after(self) -> float:
+        """Seconds of sound after which the buffer is shortened to what is not committed."""
+
+    @property
+    def left_context(self) -> float:
+        """Seconds of committed sound that stay before it."""
+
+    @property
     def hot_words(self) -> tuple[str, ...]:
         """The words that it is told to expect in the next pass; none if its model takes none."""
 

@@ -63,6 +63,7 @@ class Transcriber:
         self._clock = clock
         self._conversation = conversation
         self._buffer = SoundBuffer(recogniser.maximum_length)
+        self._trim_after = recogniser.trim_after if settings.trim_after is None else settings.trim_after
         self._agreement = LocalAgreement()
         self._segments = OpenSegments(ids or count(), settings)
         self._prompt = PromptText(settings.prompt_characters)
@@ -222,7 +223,7 @@ class Transcriber:
             newly += self._agreement.commit(len(self._agreement.tail))
         elif stopped:  # Cut there too; the last word may have been cut off.
             newly += self._agreement.commit(max(len(self._agreement.tail) - 1, 0))
-        is_long = self._buffer.full or self._buffer.length > self._settings.trim_after
+        is_long = self._buffer.full or self._buffer.length > self._trim_after
         if not final and (is_long or stopped or self._stalled()):
             newly += self._trim(hypothesis.segment_ends)
         if hypothesis.likelihood and heard:
@@ -318,15 +319,21 @@ class Transcriber:
         return forced
 
     def _trimming_point(self, segment_ends: Sequence[float]) -> float | None:
-        """Return a time before which all is committed: the end of a segment of the recogniser, or of the last word."""
-        committed_end, start = self._agreement.committed_end, self._buffer.start
-        if committed_end is None or committed_end <= start + self.step:
+        """Return a time before which all is committed: the end of a segment of the recogniser, or of the last word.
+
+        It is earlier by the sound that the recogniser wants before what is not committed.
+        """
+        words = self._agreement.heard
+        newest, start = self._agreement.committed_end or 0.0, self._buffer.start
+        ends = [word.end for word in words if word.end <= newest - self._recogniser.left_context]
+        committed_end = max(ends, default=0.0)
+        if committed_end <= start + self.step:
             return None
         # The recogniser's last segment is still growing, so its end is no boundary yet.
-        ends = [start + end for end in segment_ends[:-1] if self.step < end <= committed_end - start]
-        if ends:
-            return ends[-1]
-        following = self._agreement.tail[0].start if self._agreement.tail else committed_end
+        boundaries = [start + end for end in segment_ends[:-1] if self.step < end <= committed_end - start]
+        if boundaries:
+            return boundaries[-1]
+        following = next((word.start for word in words if word.end > committed_end), committed_end)
         return max(committed_end, min((committed_end + following) / 2, committed_end + 0.2))
 
     def _forced_words(self) -> int:

@@ -53,6 +53,10 @@ OPENING, CLOSING = "\"'“¿([{-", "\"'.。,，!！?？:：”)]}、"
 class WhisperPasses(ABC):
     """A Whisper model as a recogniser. An engine states how a window is encoded, decoded and aligned."""
 
+    trim_after = 15.0
+    left_context = 0.0
+    """The prompt says what was spoken before."""
+
     def __init__(
         self,
         settings: RecogniserSettings,

@@ -89,7 +89,11 @@ def test_json_holds_the_findings_and_the_figures_of_each_engine(
     assert report["ok"] is True
     assert all(found["state"] in (OK, WARNING) for found in report["findings"])
     other = {**figures, "recogniser_model": "ggml-own.bin"}
-    assert report["measured"] == {**figures, "recogniser_model": "livetrans-recogniser-en", "other": other}
+    assert report["measured"] == {
+        **figures,
+        "recogniser_model": "livetrans-recogniser-en",
+        "others": {"whisper.cpp": other},
+    }
     assert report["findings"][-1]["name"] == "other engine"
     assert report["findings"][-1]["text"].startswith("with ggml-own.bin this machine keeps up")
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +21,7 @@ from platformdirs import user_cache_path
 from livetrans import config
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import run
-from livetrans.config import LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
+from livetrans.config import BetweenSettings, LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
 from livetrans.models import chosen, find
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, read_catalogue
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, choose_models, find_model, has_gpu_engine
@@ -192,6 +194,39 @@ def test_the_engine_decides_between_models_of_two_formats(home: Path, monkeypatc
         recogniser(engine="whisper.cpp")
     with pytest.raises(UsageError, match=r"is a model of faster-whisper; drop --engine"):
         recogniser(name="faster-whisper-small", engine="whisper.cpp")
+
+
+@pytest.mark.parametrize("encoder", ["encoder-model.int8.onnx", "encoder.onnx"])
+def test_a_transducer_is_taken_where_languages_are_named(
+    home: Path, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chosen, "has_gpu_engine", lambda: False)
+    folder = write(find.pull_folder() / "parakeet" / encoder).parent
+    write(find.pull_folder() / "page" / "model.onnx")
+    [found] = [model for model in find.find_models(RECOGNISER) if not model.embedded]
+    assert (found.path, found.engine) == (folder, "onnx")
+    assert recogniser() == recogniser(engine="onnx") == recogniser("de", name="parakeet") == folder
+    assert recogniser("auto") != folder  # it does not detect them
+    for choose, mistake in (
+        (partial(recogniser, "auto", engine="onnx"), "--from auto"),
+        (partial(recogniser, "auto", name=str(folder)), "--from auto"),
+        (partial(between, "parakeet"), "--between"),
+    ):
+        with pytest.raises(UsageError, match=f"does not tell languages apart, as {mistake} needs; name the spoken"):
+            choose()
+    whisper = write(find.pull_folder() / "a/model.bin").parent
+    assert recogniser() == whisper and recogniser(engine="onnx") == folder
+    shutil.rmtree(folder)
+    with pytest.raises(ModelError, match=r"no installed recogniser of onnx understands en; .*; give with --asr"):
+        recogniser(engine="onnx")
+
+
+def between(asr: str) -> Settings:
+    translator = LanguageModelSettings(write(find.pull_folder() / "any.gguf", gguf("llama")))
+    pair = ("en", "de")
+    return choose_models(
+        Settings(RecogniserSettings(Path(asr)), translator, None, pair, pair, between=BetweenSettings(pair))
+    )
 
 
 @pytest.mark.parametrize(

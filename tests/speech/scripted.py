@@ -36,6 +36,8 @@ class ScriptedRecogniser:
     """
 
     maximum_length = 28.0
+    trim_after = 15.0
+    left_context = 0.0
     hot_words: tuple[str, ...] = ()
 
     def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:

@@ -52,8 +52,16 @@ def speech_chunks(samples: np.ndarray, sizes: Sequence[int], pauses: Sequence[in
     return chunks
 
 
-def run(words: Sequence[Word], chunks: Sequence[SpeechChunk], options: TranscriberSettings, unstable: float = 0.0):
-    transcriber = Transcriber(ScriptedRecogniser(words, unstable=unstable), options, ManualClock())
+def run(
+    words: Sequence[Word],
+    chunks: Sequence[SpeechChunk],
+    options: TranscriberSettings,
+    unstable: float = 0.0,
+    left_context: float = 0.0,
+) -> list[Transcript]:
+    recogniser = ScriptedRecogniser(words, unstable=unstable)
+    recogniser.left_context = left_context
+    transcriber = Transcriber(recogniser, options, ManualClock())
     transcripts = [t for chunk in chunks for t in transcriber.feed(chunk)]
     return transcripts + transcriber.flush()
 
@@ -78,14 +86,19 @@ some_settings = st.builds(
 )
 
 
-@given(speeches(), sizes, some_settings, st.sampled_from([0.0, 0.7]), st.data())
+@given(speeches(), sizes, some_settings, st.sampled_from([0.0, 0.7]), st.sampled_from([0.0, 2.5]), st.data())
 def test_every_word_becomes_final_once_and_in_order(
-    words: list[Word], chunking: list[int], options: TranscriberSettings, unstable: float, data: st.DataObject
+    words: list[Word],
+    chunking: list[int],
+    options: TranscriberSettings,
+    unstable: float,
+    context: float,
+    data: st.DataObject,
 ) -> None:
     places = gaps(words)
     pauses = data.draw(st.lists(st.sampled_from(places), max_size=4)) if places else []
     chunks = speech_chunks(speak(words), chunking, pauses)
-    assert final_text(run(words, chunks, options, unstable)) == [word.text for word in words]
+    assert final_text(run(words, chunks, options, unstable, context)) == [word.text for word in words]
 
 
 @given(speeches(), sizes, some_settings, st.sampled_from([0.0, 0.7]))
@@ -137,7 +150,14 @@ def test_the_buffer_is_trimmed_and_the_prompt_is_what_left_it() -> None:
     for chunk in speech_chunks(speak(words), [8000]):
         transcriber.feed(chunk)
     lengths = [seconds for seconds, _, _ in recogniser.passes]
-    assert max(lengths) <= STEADY.trim_after + STEADY.step
+    assert max(lengths) <= recogniser.trim_after + STEADY.step
+    recogniser.left_context, whole = 2.5, len(recogniser.passes)
+    transcriber = Transcriber(recogniser, STEADY, ManualClock())
+    for chunk in speech_chunks(speak(words), [8000]):
+        transcriber.feed(chunk)
+    with_context = [seconds for seconds, _, _ in recogniser.passes[whole:]]
+    assert max(with_context) <= recogniser.trim_after + STEADY.step
+    assert min(with_context[20:]) >= min(lengths[20:]) + 2.5 - 0.4  # a word's length
     everything = " ".join(word.text for word in words)
     prompts = [prompt for _, prompt, _ in recogniser.passes]
     assert prompts[0] == "" and prompts[-1] != ""
@@ -158,6 +178,8 @@ def test_a_long_silence_empties_the_prompt_and_a_short_one_does_not() -> None:
 
 class Answering:
     """Answers each pass with the next of the given hypotheses, then always with the last, and takes its time."""
+
+    trim_after, left_context = 15.0, 0.0
 
     def __init__(
         self, *answers: str, clock: ManualClock | None = None, seconds: float = 0.0, maximum_length: float = LIMIT

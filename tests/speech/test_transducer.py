@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
 from livetrans.events import SAMPLE_RATE
-from livetrans.speech.transducer import Token, TransducerRecogniser, decode, features_of, mel_filters, words_of
+from livetrans.speech.transducer import (
+    Token,
+    TransducerRecogniser,
+    decode,
+    features_of,
+    find_files,
+    mel_filters,
+    words_of,
+)
 from tests.speech.random_whisper import PHRASE
 
-pytest.importorskip("onnx", reason="onnx, of the extra `test`, writes the models")
-from tests.speech.random_transducer import write_random_transducer
+onnx = pytest.importorskip("onnx", reason="onnx, of the extra `test`, writes the models")
+from tests.speech.random_transducer import write_random_transducer  # noqa: E402
 
 LAYOUTS = ("onnx-asr", "sherpa")
 
@@ -93,3 +105,88 @@ def test_words_are_split_at_the_mark_and_in_scripts_without_spaces_at_each_piece
     assert text(5, 0, 1, 2, 4, 3) == ["New", "York."]
     assert text(6, 7, 3) == ["日", "本."]
     assert text(4, 1) == []
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_random_transducer(tmp_path / "parakeet", phrase=PHRASE)
+
+
+def load(model: Path, **settings: Any) -> TransducerRecogniser:
+    return TransducerRecogniser(RecogniserSettings(model, **{"language": "en"} | settings))
+
+
+def test_it_says_what_it_does_not_do(model: Path) -> None:
+    with pytest.raises(UsageError, match="parakeet does not detect the language; name it with --from"):
+        load(model, language=None)
+    with pytest.raises(UsageError, match="--encode-window is for Whisper"):
+        load(model, window="full")
+    recogniser = load(model, hot_words=("Ada",))
+    assert recogniser.hot_words == ()
+    with pytest.raises(UsageError, match="does not detect the language"):
+        recogniser.in_language(None)
+    with pytest.raises(UsageError, match="does not tell languages apart"):
+        recogniser.recognise(noise(1.0), language="de")
+
+
+def test_the_language_is_what_the_user_says(model: Path) -> None:
+    recogniser = load(model, other_languages=("de",))
+    assert recogniser.recognise(noise(1.0)).language == "en"
+    recogniser.expect_language("de")
+    assert recogniser.recognise(noise(1.0)).language == "de"
+    assert load(model).recognise(noise(1.0)).language is None
+    assert recogniser.recognise(noise(0.1)).words == () == recogniser.recognise(noise(0.0)).words
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_missing_and_damaged_files_give_one_sentence(tmp_path: Path, layout: str) -> None:
+    whole = write_random_transducer(tmp_path / "whole", layout=layout)
+    with pytest.raises(ModelError, match=r"There is no recogniser at .*absent; give the folder of a NeMo TDT"):
+        load(tmp_path / "absent")
+    for file in sorted(whole.iterdir()):
+        for damage in (None, b"", b"\xff damaged\n", file.read_bytes()[: file.stat().st_size // 2]):
+            broken = shutil.copytree(whole, tmp_path / "broken", dirs_exist_ok=True)
+            (broken / file.name).unlink() if damage is None else (broken / file.name).write_bytes(damage)
+            if file.name == "config.json" and damage is None:
+                assert load(broken).recognise(noise(1.0)).words  # the models say the same
+                continue
+            with pytest.raises(ModelError) as raised:
+                load(broken).recognise(noise(1.0))
+            assert str(broken) in str(raised.value) and str(raised.value).count("\n") == 0
+            assert re.search(r"; (copy|give|choose) .*\.$", str(raised.value))
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
+    model = write_random_transducer(tmp_path / "model", layout="sherpa")
+    graph = onnx.load(model / "encoder.onnx")
+    onnx.helper.set_model_props(graph, {"normalize_type": ""})
+    onnx.save(graph, model / "encoder.onnx")
+    with pytest.raises(ModelError, match="not a NeMo TDT transducer: its features are not NeMo's usual ones; choose"):
+        load(model)
+    shutil.copyfile(model / "joiner.onnx", model / "encoder.onnx")
+    shutil.copyfile(model / "joiner.onnx", model / "decoder.onnx")
+    with pytest.raises(ModelError, match="its models are not those of a transducer; choose"):
+        load(model)
+    model = write_random_transducer(tmp_path / "other")
+    pieces = (model / "vocab.txt").read_text(encoding="utf-8")
+    (model / "vocab.txt").write_text(pieces + "".join(f"x{number} {number}\n" for number in range(65, 70)))
+    with pytest.raises(ModelError, match="it does not say how long its tokens last; choose"):
+        load(model)
+
+
+def test_a_failing_model_can_be_loaded_again(model: Path) -> None:
+    recogniser = load(model)
+    other = recogniser.in_language("de")
+    recogniser._model._sessions[0] = None
+    with pytest.raises(ModelError, match=r"The recogniser failed .*; try another model"):
+        other.recognise(noise(1.0))
+    recogniser.reload()
+    assert other.recognise(noise(1.0)).words
+
+
+def test_of_two_quantisations_the_small_one_is_taken(tmp_path: Path) -> None:
+    model = write_random_transducer(tmp_path / "model")
+    kept = shutil.copytree(model, tmp_path / "kept")
+    write_random_transducer(model, quantization="matmul")
+    shutil.copyfile(kept / "encoder-model.onnx", model / "encoder-model.onnx")
+    assert [file.name for file in find_files(model).models] == ["encoder-model.int8.onnx", "decoder_joint-model.onnx"]
