@@ -37,7 +37,6 @@ command = LazyGroup(
     commands_by_name={
         "case": LazyCommand(__name__, "Show how one segment was translated, update by update."),
         "cost": LazyCommand(__name__, "Measure what verifying a draft costs on this machine."),
-        "languages": LazyCommand("livetrans.cli.bench_languages", "Count how often one language is taken for another."),
         "plot": LazyCommand(__name__, "Draw figures over the bias, and calm over speed."),
         "run": LazyCommand("livetrans.cli.bench_run", "Translate a corpus by several methods and write a run file."),
         "table": LazyCommand(__name__, "Make the paper's tables from run files."),

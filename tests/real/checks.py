@@ -30,6 +30,7 @@ from livetrans.base.text import file_size
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import WEIGHTS
 from tests.audio.sound_server import write_wav
+from tests.benchmarks import spoken_languages
 from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, Slow, require
 
 Figures = Mapping[str, str]
@@ -242,10 +243,9 @@ def language_of_a_turn(here: Here) -> Figures:
         (clips / language).mkdir(parents=True)
         for clip in here.clips(language):
             (clips / language / clip.file.name).symlink_to(clip.file.resolve())
-    printed = here.livetrans("bench", "languages", clips, "--asr", model)
-    wrong = dict(re.findall(r"^(\w+ as \w+): (.+)$", printed, re.MULTILINE))
+    wrong = spoken_languages.errors(clips, str(model))
     require(
-        wrong and not re.search("3 s: [1-9]", printed), f"turns are taken for others, {wrong or 'or none was heard'}"
+        wrong and not re.search("3 s: [1-9]", str(wrong)), f"turns are taken for others, {wrong or 'or none was heard'}"
     )
     return {"model": model.name, **wrong}
 

@@ -145,8 +145,13 @@ GOOD = {
     "replay": "Danke.",
     "doctor": json.dumps(DOCTOR),
     "bench cost": json.dumps(COST),
-    "bench languages": "clips:\nde as en: 1 s: 1 of 2, 3 s: 0 of 2\nen as de: 1 s: 0 of 2, 3 s: 0 of 2",
 }
+
+
+def turns(counts: str) -> SimpleNamespace:
+    """A benchmark of spoken languages with these counts."""
+    return SimpleNamespace(errors=lambda clips, asr: {"de as en": counts})
+
 
 Fault = dict[str, Any]
 FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
@@ -162,7 +167,7 @@ FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
     "whisper.cpp on a GPU": [({"wrong": 80.0}, "80 of 100 words")],
     "another language": [({"wrong": 95.0}, "95 of 100 German words")],
     "language of a turn": [
-        ({"printed": {"bench languages": "de as en: 1 s: 1 of 2, 3 s: 1 of 2"}}, "taken for others"),
+        ({"spoken_languages": turns("1 s: 1 of 2, 3 s: 1 of 2")}, "taken for others"),
     ],
     "windows": [({"wrong_by_window": {"full": 20.0}}, "should be the default")],
     "step": [({"costs": 1.5}, "1.5 s for a second", "SLOW")],
@@ -221,6 +226,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "find_spec", lambda name: found("json" if name == "comet" else name))
     monkeypatch.setattr("livetrans.metrics.quality.RESAMPLES", 2)
     monkeypatch.setattr(checks, "sys", SimpleNamespace(platform="darwin", executable="true"))
+    monkeypatch.setattr(checks, "spoken_languages", turns("1 s: 1 of 2, 3 s: 0 of 2"))
 
 
 def _outcome(name: str, fault: Fault, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:

@@ -1,18 +1,24 @@
-"""`livetrans bench languages`: how often `--between` takes one of two languages for the other."""
+"""How often `--between` takes one of two languages for the other, after 1, 2 and 3 seconds of speech.
+
+    python -m tests.benchmarks.spoken_languages FOLDER [--asr MODEL]
+
+FOLDER holds a folder for each language, named by its code or name, with clips of sound. Each clip is heard as
+`--between` hears the first stretch of speech, once against each of the other languages.
+"""
 
 from __future__ import annotations
 
+import argparse
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 import numpy as np
 
 from livetrans.base.clock import SystemClock
 from livetrans.base.errors import SourceError, UsageError
 from livetrans.base.languages import parse_language
-from livetrans.config import ENGINES, GateSettings, RecogniserSettings
+from livetrans.config import GateSettings, RecogniserSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.models.catalogue import RECOGNISER, RunLanguages
 from livetrans.models.chosen import engines_of, find_model, spoken_code
@@ -28,18 +34,8 @@ SECONDS = (1, 2, 3)
 """Seconds of speech after which passes are made, one after the other, and errors are counted."""
 
 
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--asr", metavar="MODEL", help="Recogniser: a name or a path, as in `livetrans mic`.")
-@click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="As in `livetrans mic`.")
-def command(folder: Path, asr: str | None, engine: str) -> None:
-    """Count how often a clip's language is taken for another after 1, 2 and 3 seconds of speech.
-
-    FOLDER holds a folder for each language, named by its code or name, with clips of sound. Each clip is heard as
-    `--between` hears the first stretch of speech, once against each of the other languages.
-    """
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}; name one with a folder of clips for each language")
+def errors(folder: Path, asr: str | None) -> dict[str, str]:
+    """Return the counts of wrong languages by `de as en`, each of the clips that are long enough."""
     folders = [place for place in sorted(folder.iterdir()) if place.is_dir() and not place.name.startswith(".")]
     clips: dict[str, list[Path]] = {}
     for place in folders:
@@ -47,16 +43,17 @@ def command(folder: Path, asr: str | None, engine: str) -> None:
     if len(clips) < 2:
         raise UsageError(f"{folder} holds folders of fewer than two languages; name them as en and de")
     codes = {name: spoken_code(name) or "" for name in clips}
-    model = find_model(RECOGNISER, asr, RunLanguages(tuple(clips)), engines_of(engine))
+    model = find_model(RECOGNISER, asr, RunLanguages(tuple(clips)), engines_of("auto"))
     recogniser = open_recogniser(RecogniserSettings(model.path, None))
-    click.echo(f"{model.name}: clips of a language that were heard as another one, of all that are long enough")
     speech = {name: [speech_in(file) for file in files] for name, files in clips.items()}
+    counts = {}
     for spoken, other in permutations(clips, 2):
         pair = codes[spoken], codes[other]
         heard = [languages_heard(recogniser, samples, pair) for samples in speech[spoken]]
         found = [[one[place] != pair[0] for one in heard if place < len(one)] for place in range(len(SECONDS))]
         figures = (f"{seconds} s: {sum(wrong)} of {len(wrong)}" for seconds, wrong in zip(SECONDS, found, strict=True))
-        click.echo(f"{spoken} as {other}: {', '.join(figures)}")
+        counts[f"{spoken} as {other}"] = ", ".join(figures)
+    return counts
 
 
 def languages_heard(recogniser: Recogniser, samples: NDArray[np.float32], pair: tuple[str, str]) -> list[str]:
@@ -86,3 +83,11 @@ def speech_in(clip: Path) -> NDArray[np.float32]:
     if not sum(map(len, parts)):
         raise SourceError(f"{clip} holds no speech; remove it from the folder.")
     return np.concatenate(parts).astype(np.float32) / np.float32(FULL_SCALE)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--asr")
+    for name, figures in errors(**vars(parser.parse_args())).items():
+        print(f"{name}: {figures}")
