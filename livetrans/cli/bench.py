@@ -1,36 +1,30 @@
-"""`livetrans bench`: its commands but for `run`, how tables are printed, and what a pass of a model costs."""
+"""`livetrans bench`: its commands but for `run`, and how tables are printed."""
 
 from __future__ import annotations
 
 import functools
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 
 import click
-import numpy as np
 
 from livetrans.base.errors import UsageError
-from livetrans.base.sequences import common_prefix_length
 from livetrans.base.text import counted, visible
+from livetrans.bench.case import case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.run import TIMES, clock_for, parse_method, split_methods
-from livetrans.bench.runfile import RunFile, Update, read_run
-from livetrans.bench.tables import FORMATS, TABLES, Column, Table, as_json, kinds_of, make_table
+from livetrans.bench.runfile import read_run
+from livetrans.bench.tables import FORMATS, TABLES, Table, as_json, kinds_of, make_table
 from livetrans.cli.declarations import CountRange, LazyCommand, LazyGroup
 from livetrans.cli.messages import progress_bar, say
 from livetrans.config import MOST_THREADS, LanguageModelSettings
-from livetrans.events import Span
-from livetrans.lm.port import LanguageModel
-from livetrans.metrics.latency import spread_of
 from livetrans.metrics.quality import UNITS
 from livetrans.models.catalogue import TRANSLATOR
 from livetrans.models.chosen import find_model
 from livetrans.signature import machine, quantisation
-from livetrans.translation.presenter import cut_to_word
 
 command = LazyGroup(
     "bench",
@@ -237,19 +231,6 @@ def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: 
         say("no plot over the bias was drawn: it takes a method with two biases or more (`bench run --methods paper`)")
 
 
-SIZES = (*range(1, 41), 48, 64)
-"""Every length that a draft of a sentence has, and two of long ones."""
-CONTEXT_TOKENS = 64
-"""Tokens in the cache before each pass: about a prompt with its sentence."""
-COST_COLUMNS = (
-    Column("new tokens", "evaluated in one pass"),
-    Column("median ms", "median of the rounds (least-most)", 2),
-    Column("to one", "median / the median of a pass over one token", 2),
-    Column("ms a token", "median / new tokens", 3),
-    Column("least to one", "the fastest round / the fastest over one token", 2),
-)
-
-
 @click.command()
 @click.option("--mt", metavar="MODEL", help="Translator: a GGUF file, or a name; without it, the default one.")
 @threads_option(help="Threads of the translator.")
@@ -281,112 +262,3 @@ def cost_command(mt: str | None, threads: int, time: str, rounds: int, format_: 
         f"{file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, {time} time, {machine()['processor']}."
     )
     print_tables([cost_table(seconds, note)], format_)
-
-
-def measure_cost(
-    model: LanguageModel, rounds: int, on_pass: Callable[[], None] = lambda: None
-) -> dict[int, list[float]]:
-    """Return the seconds of passes over each number of new tokens, one per round, with logits read at each token.
-
-    All sizes are measured in each round, starting with another one each time, so a drifting machine slows all alike.
-
-    Raises:
-        ContextError: the model's context is smaller than the largest pass.
-    """
-    beginning = model.beginning_tokens or tuple(model.tokenize("a"))[:1]
-    vocabulary = model.evaluate(beginning).logits.shape[1]
-    # Which tokens they are does not matter for time; the seed makes the passes the same in every run.
-    tokens = np.random.default_rng(0).integers(0, vocabulary, CONTEXT_TOKENS + max(SIZES)).tolist()
-    seconds: dict[int, list[float]] = {size: [] for size in SIZES}
-    for turn in range(rounds + 1):
-        first = turn % len(SIZES)
-        for size in (*SIZES[first:], *SIZES[:first]):
-            model.evaluate(tokens[:CONTEXT_TOKENS])
-            started = model.clock.now()
-            model.evaluate(tokens[: CONTEXT_TOKENS + size], size)
-            if turn:  # The first round warms the memory up.
-                seconds[size].append(model.clock.now() - started)
-            on_pass()
-    return seconds
-
-
-def cost_table(seconds: Mapping[int, Sequence[float]], note: str) -> Table:
-    """Return the times as a table, a row a size.
-
-    The fastest round is beside the median because a busy machine interrupts long passes more often.
-    """
-    one = seconds[1]
-    rows = tuple(
-        (
-            size,
-            spread_of(1000 * each for each in taken),
-            statistics.median(taken) / statistics.median(one),
-            1000 * statistics.median(taken) / size,
-            min(taken) / min(one),
-        )
-        for size, taken in seconds.items()
-    )
-    return Table("cost", "one pass, by its new tokens", COST_COLUMNS, rows, (note,))
-
-
-PAPERS = ("rt", "ssbd@0.2", "cd")
-"""The methods of Table 7."""
-
-
-def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Return the texts of one segment's updates in the first repeat: its source, then each method's output, marked.
-
-    The source has the segment's name, and the reference is last. Without `methods`, the paper's are shown, or all if a
-    run has only one of them.
-
-    Raises:
-        UsageError: no such segment or method, or not yet done.
-    """
-    segment = next((one for one in run.segments if one.segment_id == segment_id), None)
-    if segment is None:
-        raise UsageError(f"{run.path} has no segment {segment_id}; its segments are 0 to {len(run.segments) - 1}")
-    case: dict[str, list[str]] = {segment.name: []}
-    usual = [label for label in PAPERS if label in run.header.methods]
-    for method in methods or (usual if len(usual) > 1 else run.header.methods):
-        if method not in run.header.methods:
-            raise UsageError(f"{run.path} has no method {method!r}; choose from {', '.join(run.header.methods)}")
-        updates = run.units.get((0, segment_id, method))
-        if not updates:
-            raise UsageError(f"{run.path} stops before segment {segment_id} by {method}; continue it with `bench run`")
-        case[segment.name] = case[segment.name] or _marked_sources([update.source for update in updates])
-        case[method] = [_marked_output(update) for update in updates]
-    if segment.reference is not None:
-        case["reference"] = [segment.reference]
-    return case
-
-
-def _marked_sources(sources: Sequence[str]) -> list[str]:
-    """Return growing sources; what the one before had is in the cache."""
-    kept = (
-        len(cut_to_word(source[: common_prefix_length(previous, source)], source))
-        for previous, source in pairwise(["", *sources])
-    )
-    return [marked(source, [Span(0, length)]) for source, length in zip(sources, kept, strict=True)]
-
-
-def _marked_output(update: Update) -> str:
-    begins = (0, *update.ends)
-    return marked(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.accepted])
-
-
-def marked(text: str, kept: Sequence[Span]) -> str:
-    """Return the text with what is new in square brackets, and what is kept from a draft model in angle brackets.
-
-    `kept` are the spans of characters that an earlier output or a draft model wrote.
-    """
-    parts, end = [], 0
-    for span in (*kept, Span(len(text), len(text))):
-        parts += [_enclosed(text[end : span.begin], "[]")]
-        parts += [_enclosed(text[span.begin : span.end], "" if span.draft == "previous" else "<>")]
-        end = span.end
-    return "".join(parts)
-
-
-def _enclosed(text: str, brackets: str) -> str:
-    bare = text.strip()
-    return text.replace(bare, f"{brackets[:1]}{bare}{brackets[1:]}", 1) if bare else text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,39 +20,33 @@ from livetrans.bench.run import (
     QUICK_REPEATS,
     QUICK_SENTENCES,
     REPEATS,
-    Bench,
-    Method,
     check_models,
     clock_for,
-    method_models,
     parse_methods,
 )
-from livetrans.bench.runfile import FORMAT, Header, RunWriter, read_run
+from livetrans.bench.runfile import read_run
 from livetrans.bench.tables import make_table
+from livetrans.bench.writing import write_run, write_stream
 from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import (
     TRANSLATOR_VARIABLE,
-    DecodingSettings,
     LanguageModelSettings,
     MaskSettings,
     SamplingSettings,
 )
-from livetrans.events import Event, Notice, Record
+from livetrans.events import Event, Notice
 from livetrans.lm.families import TEMPLATES
-from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
-from livetrans.names.repair import Repairs
 from livetrans.run.translating import languages as languages_of
-from livetrans.session.codec import dump, events_file, to_dict
+from livetrans.session.codec import events_file
 from livetrans.session.store import path_or_session
-from livetrans.signature import identify, machine, versions
 
 if TYPE_CHECKING:
-    from livetrans.lm.llama.model import LlamaModel
+    pass
 
 _count = partial(click.option, metavar="N", type=CountRange(min=1))
 _path = partial(click.option, type=input_path, metavar="FILE")
@@ -177,79 +169,10 @@ def _run(options: Any) -> Path:
         sampling=sampling,
         mask=MaskSettings(k=options.mask_k),
         overwrite=options.force,
+        say=say,
+        bar=step_bar,
     )
     return output
-
-
-def write_run(
-    output: Path,
-    corpus: Corpus,
-    languages: tuple[Language, Language],
-    methods: tuple[Method, ...],
-    translator: LanguageModelSettings,
-    *,
-    repeats: int,
-    draft_file: Path | None = None,
-    double_file: Path | None = None,
-    time: str = "wall",
-    quick: bool = False,
-    sampling: SamplingSettings | None = None,
-    mask: MaskSettings,
-    overwrite: bool = False,
-) -> None:
-    """Translate the corpus by all methods into a run file, or the rest of it if the file has some of it already."""
-    from livetrans.lm.llama.checks import check_model, load_draft_model
-    from livetrans.lm.llama.model import LlamaModel
-
-    clock = clock_for(time, translator.threads)
-    maximum = DecodingSettings().maximum_output_tokens
-    with ExitStack() as opened:
-
-        def load(
-            settings: LanguageModelSettings, kind: str, model_class: type[LlamaModel]
-        ) -> tuple[LlamaModel, Prompt]:
-            say(f"loading the {kind} {settings.model.name} …")
-            check_model(settings.model)
-            model = model_class(settings, maximum_rows=maximum + 1, clock=clock)
-            opened.callback(model.close)
-            return model, build_prompt(model, settings.prompt, *languages)
-
-        model, prompt = load(translator, "translator", LlamaModel)
-        small = double = small_record = double_record = None
-        if draft_file:
-            say(f"loading the draft model {draft_file.name} …")
-            small = load_draft_model(draft_file, translator, clock)
-            opened.callback(small.close)
-            small_record = identify(small, draft_file, prompt, model.threads)
-        if double_file:
-            model_class = next(method.decoder.model_class() for method in methods if method.decoder.has_own_model)
-            double = load(replace(translator, model=double_file, prompt=None), "double-token model", model_class)
-            double_record = identify(double[0], double_file, double[1], model.threads)
-        header = Header(
-            format=FORMAT,
-            methods=tuple(method.label for method in methods),
-            repeats=repeats,
-            model=identify(model, translator.model, prompt, model.threads),
-            corpus=corpus.summary,
-            maximum_output_tokens=maximum,
-            time=time,
-            versions=versions(),
-            machine=machine(),
-            quick=quick,
-            draft_model=small_record,
-            double_model=double_record,
-            sampling=sampling,
-            mask=mask,
-        )
-        # Before the file is opened: a command that is refused must not touch it.
-        bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
-        segments = [one.segment for one in corpus.segments]
-        steps = len(segments) * len(methods) * header.repeats
-        with RunWriter(output, header, segments, overwrite=overwrite) as writer:
-            if writer.done:
-                say(f"{len(writer.done)} of {steps} steps were done already")
-            with step_bar(steps, len(writer.done)) as advance:
-                bench.run(corpus, writer, advance)
 
 
 def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
@@ -292,33 +215,29 @@ def compare_methods(source: OpenSource, written: str, repeats: int, format_: str
     check_models(methods, draft_file is not None, has_double_model=False)
     with TemporaryDirectory() as folder:
         stream, output = Path(folder, f"{Path(source.title).stem}.jsonl"), Path(folder, "run.jsonl")
-        if not _record(source, stream):
+        with progress_bar() as progress:
+            heard = HeardProgress(progress)
+
+            def publish(event: Event) -> None:
+                if isinstance(event, Notice):
+                    say(event.text, above=progress)
+                heard.show(event)
+
+            has_words = write_stream(stream, settings, source.open_listening, publish)
+        if not has_words:
             raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
         corpus = recorded_corpus(stream, None, pair)
-        translator, mask = settings.language_model, settings.mask
-        write_run(output, corpus, pair, methods, translator, mask=mask, repeats=repeats, draft_file=draft_file)
+        write_run(
+            output,
+            corpus,
+            pair,
+            methods,
+            settings.language_model,
+            mask=settings.mask,
+            repeats=repeats,
+            draft_file=draft_file,
+            say=say,
+            bar=step_bar,
+        )
         run = MeasuredRun(read_run(output), MeasureSettings(MODEL_UNIT))
         print_tables([make_table("compare", [run])], format_)
-
-
-def _record(source: OpenSource, place: Path) -> bool:
-    """Write the transcripts of a source to a file; return whether there is one with words."""
-    has_words = False
-    with progress_bar() as progress, place.open("w", encoding="utf-8") as file:
-        heard = HeardProgress(progress)
-
-        def publish(event: Event) -> None:
-            if isinstance(event, Notice):
-                say(event.text, above=progress)
-            heard.show(event)
-
-        repairs = Repairs(lambda: source.settings)
-        listening = source.open_listening(publish, lambda chunk: None)
-        listening.repair_names(repairs)
-        try:
-            for transcript in map(repairs, listening.transcripts):
-                has_words = has_words or (transcript.final and bool(transcript.text))
-                file.write(dump(to_dict(Record(transcript.end, transcript))) + "\n")
-        finally:
-            listening.close()
-    return has_words

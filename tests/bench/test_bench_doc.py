@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from livetrans.bench.cost import COST_COLUMNS
 from livetrans.bench.runfile import Header, Segment, Update
 from livetrans.bench.tables import FIGURES, METHOD, TABLES, WORDS
-from livetrans.cli.bench import COST_COLUMNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^#{2,3} (.*?)\n(.*?)(?=^#{2,3} |\Z)", TEXT, re.M | re.S))

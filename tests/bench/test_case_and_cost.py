@@ -9,9 +9,10 @@ import pytest
 
 from livetrans.base.clock import ProcessorClock
 from livetrans.base.errors import UsageError
+from livetrans.bench.case import case_of, marked
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.run import clock_for
 from livetrans.bench.runfile import RunFile
-from livetrans.cli.bench import CONTEXT_TOKENS, SIZES, case_of, cost_table, marked, measure_cost
 from livetrans.events import Span
 from tests.bench.runs import METHODS
 from tests.lm.scripted import ScriptedModel, hashed_rule
