@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -24,7 +25,7 @@ from livetrans.base.errors import LivetransError, UsageError, sentence
 from livetrans.base.installation import end_started_processes
 from livetrans.base.text import one_line
 from livetrans.cli.declarations import LazyCommand, LazyGroup
-from livetrans.cli.messages import discard_output
+from livetrans.cli.messages import HANGUP, discard_output, leave_terminal
 
 # numpy's BLAS reads this when it is imported. With more threads, the others spin for 0.1 s after each pass.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -91,6 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code; the console script."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # From here on `run` answers it.
+    for number in filter(None, (signal.SIGTERM, HANGUP)):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -101,6 +105,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # aborts in its own while a model is open, which macOS reports as a crash.
         _leave_at_once(exit_code)
     sys.exit(exit_code)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    """End a command as Ctrl-C does, so that it leaves nothing behind; a second signal ends it at once.
+
+    Raises:
+        KeyboardInterrupt: with the signal's number.
+    """
+    signal.signal(number, signal.SIG_DFL)
+    if number == HANGUP:
+        leave_terminal()
+    raise KeyboardInterrupt(number)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -139,7 +155,9 @@ def run(arguments: Sequence[str]) -> int:
         return _report(fault.format_message(), fault.exit_code, debug)
     except LivetransError as fault:
         return _report(str(fault), fault.exit_code, debug)
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt as fault:
+        return 128 + (fault.args[0] if fault.args else signal.SIGINT)
+    except click.Abort:
         return 130
     except BrokenPipeError:
         discard_output()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import signal
 import sys
@@ -19,7 +18,7 @@ from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import LivetransError, SessionError
 from livetrans.base.installation import end_started_processes
 from livetrans.base.text import counted, duration
-from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
+from livetrans.cli.messages import HANGUP, LinesAbove, discard_output, leave_terminal, progress_bar, say
 from livetrans.cli.options import wants_screen
 from livetrans.config import OutputSettings, Settings
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
@@ -41,10 +40,7 @@ if TYPE_CHECKING:
     from livetrans.audio.file import AudioFile
     from livetrans.serve.server import CaptionServer
 
-_HANGUP = getattr(signal, "SIGHUP", None)
-"""What a terminal sends when it closes; Windows has no such signal."""
-
-_ENDING_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP else [])]
+_ENDING_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([HANGUP] if HANGUP else [])]
 
 _POLL_SECONDS = 0.1
 _LAST_WAIT = 3.0
@@ -318,37 +314,19 @@ def _ending_signals(*, on_terminal: bool = False) -> Iterator[Callable[[], int]]
     def handle(number: int, _frame: FrameType | None) -> None:
         nonlocal received
         received += 1
-        if number == _HANGUP:
-            _leave_terminal()
+        if number == HANGUP:
+            leave_terminal()
 
     before = {kind: signal.getsignal(kind) for kind in _ENDING_SIGNALS}
     for kind in before:
         # `nohup` ignores hang-ups; but a screen whose terminal has gone would wait for ever.
-        if on_terminal or kind != _HANGUP or before[kind] is not signal.SIG_IGN:
+        if on_terminal or kind != HANGUP or before[kind] is not signal.SIG_IGN:
             signal.signal(kind, handle)
     try:
         yield lambda: received
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
-
-
-def _leave_terminal() -> None:
-    """Redirect output to the null device once the terminal is gone: a failing write would end the run.
-
-    This runs in the signal handler, as the next write may come first; it makes system calls only, without locks.
-    """
-    import termios
-
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):
-        try:
-            termios.tcgetattr(descriptor)
-        except termios.error as error:
-            # Files and pipes give ENOTTY; a terminal can be there still, as after `kill -HUP`, and gives no error.
-            if error.args[0] == errno.EIO:
-                os.dup2(nowhere, descriptor)
-    os.close(nowhere)
 
 
 class HeardProgress:
