@@ -190,7 +190,7 @@ def _say_figures(run: Run) -> None:
     parts = []
     if figures.lag_median is not None:
         parts.append(f"median lag {figures.lag_median:.2f} s, 95 % within {figures.lag_p95:.2f} s")
-    if figures.ne_screen is not None:
+    if figures.ne_screen is not None and figures.segments > 1:  # One sentence says nothing of flicker.
         parts.append(f"NE of the screen {figures.ne_screen:.2f}")
     if figures.ne_compared is not None:
         compared = f"{figures.ne_compared:.2f}, by re-translation {figures.ne_retranslation:.2f}"

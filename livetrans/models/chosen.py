@@ -45,6 +45,8 @@ from livetrans.models.gguf import is_gguf, is_stateful
 
 DRAFT_MODEL, DOUBLE_MODEL = "draft model", "double-token model"
 """Kinds of models that a run takes only if it names them, in folders of their own beside translators."""
+LIMIT = "limit"
+"""What a notice is about that the screen says throughout."""
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
 GPU = "gpu"
 """What notices about the recogniser's GPU have as their subject."""
@@ -238,7 +240,7 @@ def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | No
     if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
         return None
     fetch = f"`livetrans models pull small {languages_of(settings).pull_options}` fetches one that does."
-    return Notice("warning", f"{EMBEDDED.capitalize()}; {fetch}")
+    return Notice("warning", f"{EMBEDDED.capitalize()}; {fetch}", LIMIT)
 
 
 def engines_of(wanted: str) -> tuple[str, ...]:

@@ -202,7 +202,8 @@ def _recogniser_of(settings: Settings, publish: Publish) -> Recogniser:
     wanted, expected = settings.recogniser.hot_words, len(recogniser.hot_words)
     if expected < len(wanted):
         some = f"{expected} hot words at a time, those used last," if expected else "no hot words"
-        publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)} terms."))
+        text = f"The recogniser takes {some} of the glossary, which has {len(wanted)} terms."
+        publish(Notice("warning", text, "glossary"))
     return recogniser
 
 

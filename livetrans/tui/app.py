@@ -325,7 +325,7 @@ class LivetransApp(App[str]):
 
     def action_save(self) -> None:
         is_growing = any(not caption.final for caption in self._boards.captions)
-        self._row.show_answer(keys.save_transcript(self._save, is_growing=is_growing))
+        self._row.add(Notice("info", keys.save_transcript(self._save, is_growing=is_growing)))
 
     def action_clear(self) -> None:
         self._boards.clear()

@@ -244,7 +244,8 @@ def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bo
         return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere"
     without = ", without the caption that still grows" if is_growing else ""
     names = ", ".join([paths[0].name, *("".join(path.suffixes[-2:]) for path in paths[1:])])
-    return f"saved as {names} and .srt in {paths[0].parent}{without}"
+    # The name comes first, as a row of messages may have no room for more.
+    return f"{names} and .srt saved in {paths[0].parent}{without}"
 
 
 def clipboard_program(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> list[str] | None:

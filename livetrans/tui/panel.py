@@ -50,6 +50,8 @@ class Metric:
     """Replaces the label on the panel for a while."""
     keys: str = ""
     """The keys that change it."""
+    waits: bool = False
+    """Whether the row comes with its first value: many runs never have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ PEOPLE = Section(
             "lag finals",
             lambda s: seconds(s.lag_finals),
             "The same for words first seen in the finished caption, which waits for a pause (0.8 s, `--pause`).",
+            waits=True,
         ),
         Metric(
             "keeping up",
@@ -326,7 +329,8 @@ def draw(snapshot: Snapshot, panel: str, keys: Keys, width: int, height: int) ->
     if snapshot.settings.meeting:
         lines.append(Content.styled(f"figures of {visible(snapshot.settings.meeting.names[1])}"[:width], LABEL))
     if panel == "people":
-        lines += [Content(""), *(row(metric, snapshot, width) for metric in PEOPLE.metrics), Content("")]
+        shown = (one for one in PEOPLE.metrics if not (one.waits and one.write(snapshot) == DASH))
+        lines += [Content(""), *(row(metric, snapshot, width) for metric in shown), Content("")]
         lines += [Content.assemble(f"{key:<{KEY_WIDTH}}", (word.ljust(width - KEY_WIDTH), LABEL)) for key, word in keys]
         return Content("\n").join(lines)
     for index, section in enumerate(RESEARCH):

@@ -16,7 +16,7 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 from livetrans.base.installation import start_python, user_folder
-from livetrans.base.text import counted
+from livetrans.base.text import counted, display_width, fitted
 from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 
 COUNT_SECONDS = 0.5
@@ -73,6 +73,13 @@ class ReadersBar(WrappedText):
         server = self._server
         text = f"{server.address} · {server.who_can_read} · {counted(readers, 'reader')}" if server else ""
         return in_lines(Content(text), width)
+
+    def render(self) -> Content:
+        size = self.content_size
+        if self._server is not None and display_width(self._server.address) > size.width * size.height:
+            # Half an address leads nowhere.
+            return Content(fitted(f"r: the address · {counted(self._readers, 'reader')}", size.width))
+        return super().render()
 
 
 class ReadersScreen(Sheet):

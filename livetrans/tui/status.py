@@ -16,6 +16,7 @@ from textual.widgets import ProgressBar, Static
 from livetrans.base.text import display_width, duration, fitted, visible
 from livetrans.events import Notice
 from livetrans.metrics.monitor import Snapshot
+from livetrans.models.chosen import LIMIT
 from livetrans.tui.panel import left_out
 from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 
@@ -140,7 +141,7 @@ class Messages:
         ]
         if notice.level == "info":
             self.answer = notice.text
-        else:
+        elif notice.about != LIMIT:  # The top bar says that throughout.
             self.warnings.append(notice)
 
     def row(self, width: int) -> Content:

@@ -266,7 +266,7 @@ async def test_no_shown_word_moves_while_a_sentence_grows(size: tuple[int, int],
     """Words that stay keep their row, also where the sentence needs more than a page, and so does the history."""
     text, source = ([f"{word}{number}" for number in range(150)] for word in ("Wort", "word"))
     settings = Settings(output=OutputSettings(source_line=source_line))  # type: ignore[arg-type]
-    async with on_stage(*conversation()[:-2], size=size, settings=settings) as stage:
+    async with on_stage(*conversation()[:-3], size=size, settings=settings) as stage:
         places: dict[str, tuple[int, int]] = {}
         for count in range(1, len(text) - 3, 16):
             await stage.play(
@@ -317,7 +317,7 @@ async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int]) -> 
     async with on_stage(started(), size=size) as stage:
         for number, text in enumerate(texts):
             final = caption(2 * number, text, final=True, source=text)
-            await stage.play(final, caption(2 * number + 1, text, source=text, accepted=40))
+            await stage.play(final, caption(2 * number + 1, text, source=text))
             region = stage.app.query_one(Current).region
             assert stage.app.screen.region.contains_region(region)
             assert region.height <= size[1] * 0.7
@@ -475,13 +475,24 @@ async def test_copy_takes_the_last_caption_and_copy_all_takes_everything() -> No
         assert stage.app.clipboard == "Erstens.\nZweitens"
 
 
+@pytest.mark.parametrize("warnings", range(3))
+async def test_save_names_its_file_in_80_columns_and_among_the_messages(warnings: int) -> None:
+    path = Path("/home/someone/livetrans-2026-11-23T04-30-00.txt")
+    said = [Notice("warning", f"Warning {number}, which is long enough for a row.") for number in range(warnings)]
+    async with on_stage(started(), caption(0, "Fertig.", final=True), *said, save=lambda: [path]) as stage:
+        await stage.press("w")
+        assert ("livetrans-2026-11-23T" if warnings else path.name) in stage.text
+        await stage.press("n", "escape", "s", "n")
+        assert path.name in stage.text, "it is said there later too"
+
+
 async def test_save_says_the_name_and_the_folder_and_what_is_left_out() -> None:
     path = Path("/home/someone/a folder with a long name/and another one/livetrans-2026 [1].txt")
     async with on_stage(started(), size=(60, 20), save=lambda: [path]) as stage:
         await stage.play(caption(0, "Fertig.", final=True))
         await stage.press("w")
         await stage.press("n")
-        assert f"saved as {path.name} and .srt in {path.parent}".replace(" ", "") in stage.unframed.replace(" ", "")
+        assert f"{path.name} and .srt saved in {path.parent}".replace(" ", "") in stage.unframed.replace(" ", "")
         assert "grows" not in stage.text
         await stage.play(caption(1, "Noch nicht"))
         await stage.press("escape", "w", "n")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from livetrans.base.text import display_width
 from livetrans.events import Notice
+from livetrans.models.chosen import LIMIT
 from livetrans.tui import status as module
 from livetrans.tui.status import Messages
 from tests.tui.scripted import Stage, conversation, ended, on_stage
@@ -81,6 +82,14 @@ async def test_a_warning_ends_when_it_is_not_true_any_more() -> None:
         assert "plays nothing yet" in stage.text
         await stage.play(Notice("info", "'zoom' plays now.", "output"))
         assert "plays nothing yet" not in stage.text and "plays now" in stage.text
+
+
+async def test_a_fact_that_the_top_bar_says_throughout_is_no_warning_in_the_row_too() -> None:
+    notice = Notice("warning", "The embedded recogniser understands synthetic voices only.", LIMIT)
+    async with on_stage(*conversation(), notice, limit="synthetic voices only", size=(120, 30)) as stage:
+        assert stage.text.count("synthetic voices only") == 1
+        await stage.press("n")
+        assert notice.text in stage.unframed
 
 
 SAID = st.one_of(

@@ -61,7 +61,7 @@ def test_the_meter_fills_its_cells_and_rises_with_the_level(level: float) -> Non
 def test_every_row_of_the_panel_has_its_width(snapshot: Snapshot, panel: str, width: int) -> None:
     lines = [line for line in draw(snapshot, panel, width, 24).split("\n") if line]
     assert {len(line) for line in lines} == {width}
-    listed = len(PEOPLE.metrics) + len(KEYS)
+    listed = len(PEOPLE.metrics) + len(KEYS) - (snapshot.lag_finals is None)
     assert len(lines) == 1 + (listed if panel == "people" else sum(len(section.metrics) for section in RESEARCH))
 
 
@@ -100,3 +100,10 @@ def test_the_panel_says_how_far_behind_a_run_is_and_what_it_leaves_out(step: Lev
 def test_the_meter_is_empty_while_paused() -> None:
     assert draw(replace(FULL, paused=True), "people", 21, 24).startswith("‖ paused ╌")
     assert "━" in draw(FULL, "people", 21, 24)
+
+
+def test_a_row_that_many_runs_never_fill_comes_with_its_value() -> None:
+    def shown(lag: float | None) -> str:
+        return draw(replace(FULL, lag_finals=lag), "people", PANEL_WIDTH, 24)
+
+    assert "lag finals" not in shown(None) and "lag finals      1.90 s" in shown(1.9)

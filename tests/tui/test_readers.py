@@ -48,8 +48,15 @@ async def test_who_can_read_is_on_the_screen_all_the_time(
 async def test_the_address_leaves_the_captions_room_in_a_terminal_of_five_rows() -> None:
     async with on_stage(*conversation(), server=ScriptedServer(LAN, "your network", True), size=(20, 5)) as stage:
         rows = stage.lines
-        assert [row for row in rows if "http://" in row] == rows[1:2]
+        assert "http" not in stage.text and "r: the address" in rows[1], "half an address leads nowhere"
         assert "Stufe" in rows[2] + rows[3]  # The newest words of the caption that is spoken.
+
+
+@pytest.mark.parametrize("size", [(40, 10), (40, 11), (40, 12), (52, 10), (80, 10), (20, 24)])
+async def test_an_address_is_shown_whole_or_not_at_all(size: tuple[int, int]) -> None:
+    async with on_stage(*conversation(), server=ScriptedServer(LAN, "your network", True), size=size) as stage:
+        shown = "".join(line.strip() for line in stage.lines)
+        assert (LAN in shown) != ("r: the address" in shown) and ("http" in shown) == (LAN in shown)
 
 
 @pytest.mark.parametrize("size", [(60, 24), (80, 24), (40, 20), (60, 15)])
