@@ -127,16 +127,20 @@ def _around(piece: str, name: str, others: Iterable[str]) -> tuple[str, str] | N
 class WithNames(ModelWrapper):
     """A context of a translator with the tokens of names."""
 
-    def __init__(self, model: LanguageModel, tokens: NameTokens, shared: int | None = None) -> None:
+    def __init__(
+        self, model: LanguageModel, tokens: NameTokens, shared: int | None = None, glossary: Glossary | None = None
+    ) -> None:
         """`shared`: number of leading tokens of the vocabulary that the model has too, if it is another one."""
         self._wrapped, self._names, self._shared = model, tokens, shared
-        self.glossary = Glossary()
+        self.glossary = glossary or Glossary()
         """What the source's names are found by."""
 
+    def over(self, model: LanguageModel) -> Self:
+        """Return another context with the names that hold now."""
+        return type(self)(model, self._names, self._shared, self.glossary)
+
     def another_context(self) -> Self:
-        other = type(self)(self._wrapped.another_context(), self._names, self._shared)
-        other.glossary = self.glossary
-        return other
+        return self.over(self._wrapped.another_context())
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         tokens = [] if special else self._with_names(text)
@@ -158,7 +162,7 @@ class WithNames(ModelWrapper):
         return token < self._names.size and self._wrapped.is_end_of_generation(token)
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        evaluation = self._wrapped.evaluate(self._plain(context), last_rows)
+        evaluation = self._wrapped.evaluate(self.plain(context), last_rows)
         names = self._in(context)
         if not names and self._shared is None:
             return evaluation
@@ -166,7 +170,7 @@ class WithNames(ModelWrapper):
         return replace(evaluation, logits=self._with_columns(logits, context, names) if names else logits)
 
     def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
-        return self._wrapped.move(self._plain(context), self._plain(held), count)
+        return self._wrapped.move(self.plain(context), self.plain(held), count)
 
     def missing(self, context: Sequence[int], output: Sequence[int]) -> list[int]:
         """Return the tokens that would begin names which a source has more often than the output."""
@@ -180,7 +184,8 @@ class WithNames(ModelWrapper):
             return []
         return [self._names.names[token] for token in dict.fromkeys(context) if token in self._names.names]
 
-    def _plain(self, tokens: Sequence[int]) -> Sequence[int]:
+    def plain(self, tokens: Sequence[int]) -> Sequence[int]:
+        """Return the model's own tokens."""
         size, names = self._names.size, self._names.tokens
         return [names[token - size] if token >= size else token for token in tokens] if names else tokens
 

@@ -16,7 +16,8 @@ from livetrans.base.clock import Clock
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Comparison, Transcript, Translation
 from livetrans.lm.port import Counts, Evaluation, LanguageModel, ModelWrapper
-from livetrans.lm.prompts import Prompt, text_of_tokens
+from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
+from livetrans.lm.stand_ins import WithNames
 from livetrans.metrics.captions import OPEN_SEGMENTS, ScreenErasure
 from livetrans.run.publisher import Publish
 from livetrans.translation.presenter import Presenter
@@ -40,6 +41,8 @@ class ShownUpdate:
     ratio: float | None
     """The expected output tokens for each source token (`LengthRatio`)."""
     caption: Caption
+    names: WithNames | None = None
+    """The run's context with names, if it has one."""
 
     @property
     def language(self) -> str | None:
@@ -59,9 +62,14 @@ class Repetition(ModelWrapper):
     def __init__(self, context: LanguageModel, is_interrupted: Callable[[], bool]) -> None:
         self._wrapped = context
         self._is_interrupted = is_interrupted
-        self._translator = Translator(self)
         self._held: Sequence[int] = ()
         """Prompt and output of the update before; empty before the first."""
+
+    def begin(self, update: ShownUpdate) -> TextOf:
+        """Begin a segment with the names of its first update; return the text of its outputs."""
+        self._named = update.names.over(self) if update.names else self
+        self._translator = Translator(self._named)
+        return text_of_tokens(self._named)
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         self._ask()
@@ -93,7 +101,8 @@ class Repetition(ModelWrapper):
             except Interrupted:
                 yield
             else:
-                self._held = (*update.prompt.tokens(self, update.transcript.text), *translation.tokens)
+                held = (*update.prompt.tokens(self._named, update.transcript.text), *translation.tokens)
+                self._held = self._named.plain(held) if isinstance(self._named, WithNames) else held
                 return translation, seconds
 
 
@@ -177,7 +186,8 @@ class SpeedupSampler:
         while len(self._repetitions) < 2:
             self._repetitions.append(Repetition(self._open_context(), lambda: self._is_interrupted()))
         retranslation, repetition = self._repetitions
-        presenter = Presenter(text_of_tokens(retranslation))
+        repetition.begin(updates[0])
+        presenter = Presenter(retranslation.begin(updates[0]))
         shown, retranslated = ScreenErasure(), ScreenErasure()
         update_seconds = retranslation_seconds = 0.0
         for number, update in enumerate(updates):

@@ -88,9 +88,9 @@ class Lane:
         publish(translation)
         caption = presenter.present(translation)
         publish(caption)
-        return (
-            None if is_repeated else ShownUpdate(transcript, prompt, settings.decoding, settings.mask, ratio, caption)
-        )
+        if is_repeated:
+            return None
+        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, ratio, caption, prompts.names)
 
     def _with_terms(self, translation: Translation, settings: Settings) -> tuple[Translation, bool]:
         """Return a final with its count of terms, and whether it was decoded again because it lacked one.

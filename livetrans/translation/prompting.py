@@ -42,7 +42,7 @@ class Prompts:
         Warns once if the template takes no earlier sentences, or no terms.
         """
         self._model = model
-        self._names = model if isinstance(model, WithNames) else None
+        self.names = model if isinstance(model, WithNames) else None
         self._name = prompt.name
         self._source, self._target = languages
         self._room = room
@@ -58,7 +58,7 @@ class Prompts:
         self.expect(terms)
         if not template.terms and any(not self._keeps(wanted) for wanted in self._wanted):
             text = f"{model.name} follows no instructions about terms; only the recognised text has them."
-            if self._names:
+            if self.names:
                 text = f"{model.name} follows no instructions about terms; captions keep only names."
             notify(Notice("warning", text))
         self._newest_segment = -1
@@ -73,8 +73,8 @@ class Prompts:
         self._expected = terms
         self._wanted = wanted_of(terms, self._source, self._target, self._first)
         self.glossary = Glossary(self._wanted, self._source.code)
-        if self._names:
-            self._names.glossary = self.glossary
+        if self.names:
+            self.names.glossary = self.glossary
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Prompts:
 
     def _keeps(self, wanted: Wanted) -> bool:
         """Return whether the prompt or the decoder has a term in a source."""
-        return self._takes_terms or (wanted.is_name and self._names is not None)
+        return self._takes_terms or (wanted.is_name and self.names is not None)
 
     def beside(self, terms: Pairs) -> Prompt | None:
         """Return a prompt with these terms and nothing else beside the text; None if the model takes no terms."""

@@ -15,7 +15,9 @@ from livetrans.config import DecodingSettings, MaskSettings, Settings
 from livetrans.events import Caption, Comparison, Event, Notice, RunEnded, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import text_of_tokens
+from livetrans.lm.stand_ins import NameTokens, WithNames
 from livetrans.metrics.captions import EstimatedSpeedup, ScreenErasure, Speedup
+from livetrans.names.wanted import Glossary, Wanted
 from livetrans.run import pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.speedup import RETRANSLATION, SpeedupSampler
@@ -58,6 +60,7 @@ class Scene:
     def another(self) -> ScriptedModel:
         model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
         model.clock = self.model.clock if hasattr(self, "model") else model.clock
+        model.tokenize("Tom TOM")
         return model
 
     def publish(self, event: object) -> None:
@@ -95,6 +98,25 @@ def retranslated(transcripts: list[Transcript], mask: MaskSettings) -> tuple[flo
     for transcript in transcripts:
         screen.add(presenter.present(translator.translate(transcript, PROMPT, RETRANSLATION, mask)))
     return model.clock.now() - started, screen
+
+
+@pytest.mark.parametrize("every", [None, 1, 3])
+def test_a_sample_has_the_names_of_the_run(every: int | None) -> None:
+    """A name of several words is one token: without it, both methods would cost more than the run."""
+    scene = Scene()
+    tokens = NameTokens(scene.model, scene.model.vocabulary_size, [("Tom", "TOM")])
+    named = WithNames(scene.model, tokens)
+    scene.lane = scripted_lane(named, PROMPT)
+    named.glossary = Glossary([Wanted("second step of my", "Second Step", True)])
+    scene.translate(segment(0, WORDS), Settings(mask=MaskSettings("none")))
+    for last in count(every or 1000):
+        passes = iter(range(last))
+        scene.sampler.work(lambda: next(passes, None) is None)  # noqa: B023
+        if scene.published:
+            break
+    (comparison,) = scene.published
+    assert comparison.update_seconds == pytest.approx(scene.seconds)
+    assert comparison.retranslation_shown_units == comparison.shown_units == 11 + 2, "eleven words, two brackets"
 
 
 @pytest.mark.parametrize("words", [WORDS, LONG], ids=["short", "long"])
