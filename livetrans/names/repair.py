@@ -129,6 +129,16 @@ class Match:
     term: str
 
 
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The committed words of a segment as they were shown: whatever is learned later, they do not change."""
+
+    heard: str = ""
+    """Beginning of the text as it was heard."""
+    changes: tuple[tuple[int, int, str], ...] = ()
+    """What was repaired in it: begin, end, and the term in its place."""
+
+
 Likelihood = Callable[[str], float]
 """Returns the log-probability that a recogniser gives a text for the sound of its newest pass."""
 Verdicts = dict[tuple[str, ...], Near | None]
@@ -163,14 +173,11 @@ class Repairer:
         """Return the repaired text, and what was repaired in it; `kept`: earlier repairs of the text, which stay."""
         tokens = tokens_of(text)
         matches, _ = self._matches(tokens, kept, len(tokens) - growing, verdicts, grows=growing)
-        repaired, repairs, _ = _written(text, tokens, matches, kept)
+        repaired, repairs, _ = _written(text, _changes(tokens, matches), kept)
         return repaired, repairs
 
     def judge(self, text: str, likelihood: Likelihood, verdicts: Verdicts, *, growing: bool) -> None:
-        """Ask the recogniser, once, about words of a hypothesis that are near a spelling; not about one that grows.
-
-        A repair that follows changes no word that was committed before: `repaired` held those that may begin one.
-        """
+        """Ask the recogniser, once, about words of a hypothesis that are near a spelling; not about one that grows."""
         if not self._sounds:
             return
         tokens = tokens_of(text)
@@ -190,58 +197,81 @@ class Repairer:
                 verdicts[words] = max(likely)[1] if likely else None
 
     def repaired(self, transcript: Transcript, verdicts: Verdicts | None = None) -> Transcript:
-        """Return an update with its names repaired. A word that a repair can still change is not committed.
+        """Return an update with its names repaired, as `go_on` does with the first of a segment."""
+        return self.go_on(transcript, verdicts, Committed())[0]
 
-        `verdicts`: of the words of its hypothesis, by their sound; words without one get none. None: there are none.
+    def go_on(
+        self, transcript: Transcript, verdicts: Verdicts | None, shown: Committed
+    ) -> tuple[Transcript, Committed]:
+        """Return an update with its names repaired after the words that were shown as committed, and those of it.
+
+        A word that a repair can still change is not committed. `verdicts`: of the words of its hypothesis, by their
+        sound; words without one get none. None: there are none.
         """
         text, grows = transcript.text, not (transcript.final or transcript.ended)
         tokens = tokens_of(text)
         count = sum(token.end <= len(transcript.committed) for token in tokens)
-        matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count), verdicts, grows=grows)
-        repaired, repairs, moved = _written(text, tokens, matches, transcript.repairs)
+        shown = shown if text.startswith(shown.heard) else Committed()
+        first = sum(token.begin < len(shown.heard) for token in tokens)
+        known = max(len(tokens) - grows, count)
+        matches, _ = self._matches(tokens, transcript.repairs, known, verdicts, grows=grows, first=first)
+        changes = (*shown.changes, *_changes(tokens, matches))
+        repaired, repairs, moved = _written(text, changes, transcript.repairs)
         if transcript.final:
-            return replace(transcript, committed=repaired, partial="", repairs=repairs)
-        settled = self._matches(tokens, transcript.repairs, count, verdicts, grows=True)[1]
+            return replace(transcript, committed=repaired, partial="", repairs=repairs), shown
+        settled = self._matches(tokens, transcript.repairs, count, verdicts, grows=True, first=first)[1]
         settled = min([settled, *(match.first for match in matches if match.last > settled)])
-        if not repairs and settled == count:
-            return transcript
-        border = len(transcript.committed) if settled == count else tokens[settled].begin
+        border = len(transcript.committed) if settled >= count else tokens[settled].begin
+        shown = Committed(text[:border], tuple(change for change in changes if change[1] <= border))
+        if not repairs and settled >= count:
+            return transcript, shown
         committed, partial = divided(repaired, moved(border))
-        return replace(transcript, committed=committed, partial=partial, repairs=repairs)
+        return replace(transcript, committed=committed, partial=partial, repairs=repairs), shown
 
     def _matches(
-        self, tokens: Sequence[Token], kept: Sequence[Repair], known: int, verdicts: Verdicts | None, *, grows: bool
+        self,
+        tokens: Sequence[Token],
+        kept: Sequence[Repair],
+        known: int,
+        verdicts: Verdicts | None,
+        *,
+        grows: bool,
+        first: int = 0,
     ) -> tuple[list[Match], int]:
-        """Return what is repaired, and from which token on nothing is, as later words could decide.
+        """Return what is repaired from token `first` on, and from which one on nothing is, as later words could decide.
 
         `known`: how many of the tokens will not change; `grows`: whether others follow them.
         """
-        tokens = tokens[:known]
+        tokens, rest = tokens[:known], tokens[known:]
         protected = {place for place, token in enumerate(tokens) if token.is_in(kept)} | self._terms.places(tokens)
         matches: list[Match] = []
-        place = 0
+        place = first
         while place < known:
             matching = self._at(tokens, place, verdicts)
             match = next((one for one in matching if protected.isdisjoint(range(place, one.last))), None)
             after = match.last if match else place + 1
             # Words to come could make any of these a term, which is not repaired.
             could_be_right = (self._terms.may_begin(tokens[one:]) for one in range(place, after))
-            if grows and (any(could_be_right) or self._may_begin(tokens[place:], verdicts is not None)):
+            if grows and (any(could_be_right) or self._may_begin(tokens[place:], rest, verdicts is not None)):
                 return matches, place
             matches += [match] if match else []
             place = after
         return matches, known
 
-    def _may_begin(self, last: Sequence[Token], is_asked: bool) -> bool:
-        """Return whether these last words of a text and others to come could stand for a term together.
+    def _may_begin(self, last: Sequence[Token], rest: Sequence[Token], is_asked: bool) -> bool:
+        """Return whether these last words that will not change and others to come could stand for a term together.
 
-        `is_asked`: whether the recogniser is asked about words that are near one.
+        A spelling is waited for. What is only near one has to be near with the words that are written after them too
+        (`rest`), and `is_asked` says whether the recogniser is asked about that.
         """
         if self._heard.may_begin(last):
             return True
         if not self._sounds or len(last) >= MOST_WORDS or not (is_asked or self._repairs_sounds):
             return False
-        return self._sounds.may_begin(tuple(one.form for one in last), is_asked)
+        written = (*last, *rest)
+        if len(written) > MOST_WORDS or not all(one.follows for one in rest):
+            return False
+        return self._sounds.may_begin(tuple(one.form for one in written), is_asked)
 
     def _at(self, tokens: Sequence[Token], place: int, verdicts: Verdicts | None) -> Iterator[Match]:
         """Yield the spellings that begin at a token, the longest first, then what sounds alike, the nearest first."""
@@ -267,11 +297,15 @@ def _spans(tokens: Sequence[Token], place: int) -> Iterator[tuple[Sequence[Token
         words = (*words, token.form)
 
 
+def _changes(tokens: Sequence[Token], matches: Iterable[Match]) -> list[tuple[int, int, str]]:
+    """Return the begin, the end and the term of each match."""
+    return [(tokens[one.first].begin, _end(tokens[one.last - 1], one.term), one.term) for one in matches]
+
+
 def _written(
-    text: str, tokens: Sequence[Token], matches: Sequence[Match], kept: Sequence[Repair]
+    text: str, changes: Sequence[tuple[int, int, str]], kept: Sequence[Repair]
 ) -> tuple[str, tuple[Repair, ...], Callable[[int], int]]:
-    """Return the text with its matches written as their terms, all repairs, and a function that moves its indices."""
-    changes = [(tokens[one.first].begin, _end(tokens[one.last - 1], one.term), one.term) for one in matches]
+    """Return the text with its changes, all repairs, and a function that moves its indices."""
 
     def moved(index: int) -> int:
         return index + sum(len(term) - (end - begin) for begin, end, term in changes if end <= index)
@@ -333,18 +367,31 @@ class Repairs:
         """By language."""
         self._verdicts: dict[str | None, Verdicts] = {}
         """Of the words since the newest silence, by the track that is listened to: None in a conversation."""
-        self._of_segment: dict[int, Verdicts] = {}
-        """Of the words since the silence before an unfinished segment, by its id."""
+        self._of_segment: dict[int, tuple[Verdicts | None, Committed, int]] = {}
+        """Of an unfinished segment, by its id: those of the words since the silence before it, its committed words, and
+        how many corrections of the reader they have."""
+        self._corrections = 0
         self._in_prompts: dict[str | None, Verdicts] = {}
         """Of all words of the run that are repaired by their sound: a prompt has words from before the silence."""
 
     def __call__(self, transcript: Transcript) -> Transcript:
         heard_on = None if self._settings().between else transcript.track
-        verdicts = self._of_segment.pop(transcript.segment_id, self._verdicts.get(heard_on))
-        if verdicts is not None and not transcript.final:
-            self._of_segment[transcript.segment_id] = verdicts
-        repairer = self._repairer(transcript.language, transcript.track)
-        return repairer.repaired(transcript, verdicts) if repairer and transcript.text else transcript
+        corrections = self._corrections
+        of_now = self._verdicts.get(heard_on), Committed(), corrections
+        verdicts, shown, have = self._of_segment.pop(transcript.segment_id, of_now)
+        shown = shown if have == corrections else Committed()
+        repairer = self._repairer(transcript.language, transcript.track) or (Repairer(()) if shown.changes else None)
+        if repairer and transcript.text:
+            repaired, shown = repairer.go_on(transcript, verdicts, shown)
+        else:
+            repaired, shown = transcript, Committed(transcript.committed)
+        if not transcript.final:
+            self._of_segment[transcript.segment_id] = verdicts, shown, corrections
+        return repaired
+
+    def correct(self) -> None:
+        """Repair committed words too, once, by terms that the reader has corrected; from any thread."""
+        self._corrections += 1
 
     def judge(
         self, text: str, likelihood: Likelihood, language: str | None, growing: bool, anew: bool, track: str | None

@@ -163,7 +163,7 @@ class Sounds:
         self._by_key: defaultdict[str, list[_Target]] = defaultdict(list)
         self._beginnings: defaultdict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
         """By key, the beginnings of spellings that several words may stand for, and the largest distances: of what is
-        repaired, and of what is near."""
+        repaired, and of what is near a written spelling. Nothing waits for what could only be near a term itself."""
         self._keys: defaultdict[str, set[str]] = defaultdict(set)
         """Keys of both, by what is left of them without any one sound."""
         for spelling, term in sorted(set(terms)):
@@ -184,7 +184,8 @@ class Sounds:
             longest = {key_of(sound[:end]): sound[:end] for end in range(1, len(sound) + 1)}
             for key, beginning in longest.items():
                 found = self._beginnings[key].get(beginning, (-1.0, 0.0))
-                self._beginnings[key][beginning] = max(found[0], most[_SEVERAL]), max(found[1], near)
+                waits = most[_SEVERAL] if spelling == term else near
+                self._beginnings[key][beginning] = max(found[0], most[_SEVERAL]), max(found[1], waits)
         for key in self._beginnings:
             for part in _with_one_sound_less(key):
                 self._keys[part].add(key)

@@ -101,6 +101,7 @@ class Pipeline(Run):
         with self._change:
             self._corrected.append(name)
             self._take_terms(with_correction(self.settings.prompt.glossary, name))
+            self._repaired.correct()
             self.publish(name)
 
     def readers(self, languages: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -172,3 +173,41 @@ def test_a_run_repairs_by_the_settings_that_hold_and_the_language_that_is_spoken
     assert repairs(heard) is heard
     settings = replace(settings, prompt=PromptSettings(glossary=(Term("Schiffbau", "", (("shiv on", ""),)),)))
     assert repairs(heard).text == "Schiffbau and Schiffon"
+
+
+def test_committed_words_do_not_change_when_the_glossary_is_saved_and_do_when_the_reader_corrects_them() -> None:
+    settings = Settings(prompt=PromptSettings(glossary=(Term("Berlin"),)))
+    repairs = Repairs(lambda: settings)
+    assert repairs(update("we met Kwesi in the", "office")).committed == "we met Kwesi in the"
+    saved = (Term("Kwasi", "", (("kwesi", ""),)), Term("In The Office"), Term("Metro", "", (("the office", ""),)))
+    settings = replace(settings, prompt=PromptSettings(glossary=saved))
+    assert repairs(update("we met Kwesi in the office", "with Kwesi today")).text == (
+        "we met Kwesi in the office with Kwasi today"
+    )
+    repairs.correct()
+    assert repairs(update("we met Kwesi in the office with Kwesi", "today")).committed.count("Kwasi") == 2
+    settings = replace(settings, prompt=PromptSettings(glossary=()))
+    assert repairs(update("we met Kwesi in the office with Kwesi today", final=True)).text.count("Kwasi") == 2
+
+
+WAITED_FOR = {
+    "Siobhan": "shivon", "Katarzyna": "katashina", "Wojciech": "voitek", "Zeynep": "zainap", "Okonkwo": "oconquo",
+    "Kubernetes": "cuba nettis", "Frigade": "frigate", "Wiebke": "vibka", "Xaver": "zava", "Ulrike": "all rica",
+    "Terraform": "terra form", "Grafana": "gra fauna",
+}  # fmt: skip
+OTHERS = "Marlene Thorsten Annika Corinna Jolanta Ingmar Ansible Nextcloud Cassandra Prometheus Leonie Tatjana".split()
+
+
+@pytest.mark.parametrize("sounds", [False, True])
+def test_few_words_of_ordinary_speech_wait_for_a_name(sounds: bool) -> None:
+    terms = [Term(name, "", ((heard, ""),)) for name, heard in WAITED_FOR.items()] + [Term(name) for name in OTHERS]
+    repairer = Repairer(terms, "en", sounds=sounds)
+    words = (Path(__file__).parents[2] / "recordings" / "talk.txt").read_text("utf-8").split()
+    waits = []
+    for place in range(1, len(words) - 1):
+        heard = update(" ".join(words[max(place - 8, 0) : place]), " ".join(words[place : place + 2]))
+        waits.append(repairer.repaired(heard, {}).committed != heard.committed)
+    assert len(waits) > 150 and sum(waits) <= 0.1 * len(waits)
+    spelled = repairer.repaired(update("we saw gra", "fauna and"), {})
+    assert (spelled.committed, spelled.text) == ("we saw", "we saw Grafana and")
+    assert repairer.repaired(update("we saw all", "ri"), {}).committed == "we saw"
