@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -79,16 +78,3 @@ def test_processor_time_is_of_one_thread() -> None:
     clock.sleep(1000.0)
     sum(range(100_000))
     assert before < clock.now() < before + 100.0
-
-
-def test_a_random_model_is_a_gguf_of_its_shape(tmp_path: Path) -> None:
-    pytest.importorskip("gguf")
-    from tests.benchmarks.random_gguf import shapes
-
-    weights = 0
-    for _, shape in shapes(28):
-        size = 1
-        for length in shape:
-            size *= length
-        weights += size
-    assert 1.5e9 < weights < 2e9
