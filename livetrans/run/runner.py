@@ -29,7 +29,8 @@ from livetrans.names.repair import Repairs, with_correction
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
-from livetrans.session.sinks import OutputClosed, Sink
+from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import OutputClosed, Sink, kept_in
 
 OpenListening = Callable[[Publish, OnAudio], Listening]
 """Loads the listening side, on the thread that will own it; the sound goes to the second argument too."""
@@ -230,9 +231,13 @@ class Run(ABC):
             return
         if not (is_record and isinstance(error, SessionError)):
             self._fail(error)
-        elif self._record_failure is None:
-            text = str(error).rstrip(".")
-            self.publish(Notice("warning", f"{text}; captions go on, and are not recorded from here on."))
+        else:
+            with self._change:
+                if not (isinstance(sink, SessionRecorder) and sink.kept):  # A session goes on without its sound.
+                    self._records = tuple(one for one in self._records if one is not sink)
+                kept = [name for one in self._records for name in kept_in(one)] or ["nothing else"]
+            still = f"{' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} still written"
+            self.publish(Notice("warning", f"{str(error).rstrip('.')}; captions go on, and {still}."))
         if is_record and self._record_failure is None:
             self._record_failure = error
 

@@ -156,7 +156,16 @@ class SessionRecorder:
         except OSError as error:
             self.records_sound = False
             self._close_audio()
-            raise _error(self.folder, error, append=not self.is_new) from error
+            advice = "free some space" if error.errno == errno.ENOSPC else "check its permissions"
+            reason = error.strerror or str(error)
+            raise SessionError(f"The sound cannot be kept in {self.folder} ({reason}): {advice}.") from error
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What it still records."""
+        if self.has_failed:
+            return ()
+        return ("the session", "its sound") if self.records_sound else ("the session",)
 
     def close(self) -> None:
         if not self._events.closed:

@@ -29,6 +29,13 @@ class Sink(Protocol):
         """Flush and release. Called once, after the run."""
 
 
+def kept_in(sink: Sink) -> tuple[str, ...]:
+    """Return what a sink of `open_records` records, for the user."""
+    if isinstance(sink, SessionRecorder):
+        return sink.kept
+    return ("the caption file",) if isinstance(sink, CaptionFile) else ("the file of --jsonl",)
+
+
 def text_of(caption: Caption) -> str:
     """Return a caption as a line of text, empty if it shows nothing. `> ` marks untranslated text."""
     text = visible(caption.text).strip()

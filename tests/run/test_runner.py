@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from livetrans.base.clock import SystemClock
 from livetrans.base.errors import ModelError, SessionError, SourceError
 from livetrans.config import CALM, DecodingSettings, Settings
 from livetrans.events import (
+    AudioChunk,
     Caption,
     Coalesced,
     Event,
@@ -31,7 +35,10 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop, Run
 from livetrans.run.translating import Translating
-from livetrans.session.sinks import OutputClosed, Sink
+from livetrans.session import recorder
+from livetrans.session.codec import read_records
+from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import CaptionFile, OutputClosed, Sink
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
 from .scripted_run import Collected, Stalled, scripted_translating, updates
@@ -329,9 +336,54 @@ def test_captions_go_on_without_a_record_whose_disk_is_full(kind: Kind) -> None:
         task.join()
     assert finals(collected) == SHOWN
     [notice] = collected.of(Notice)
-    assert notice.level == "warning" and "free space; captions go on" in notice.text
+    text = "The disk is full: free space; captions go on, and nothing else is still written."
+    assert (notice.level, notice.text) == ("warning", text)
     assert collected.records[-1].event == RunEnded(30.0, "end of source", ne_screen=0.0)
     assert (record.of(Caption), record.closed) == ([], 1)
+
+
+@KINDS
+def test_what_cannot_be_written_is_named_and_what_still_is(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First the sound of the session, then the caption file: the session itself is whole."""
+
+    class Full:
+        def write(self, chunk: AudioChunk) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self) -> None: ...
+
+    class Replaced:
+        """The folder of the caption file goes after the sound."""
+
+        def __call__(self, publish: Publish, on_audio: OnAudio) -> Listening:
+            def transcripts() -> Iterator[Transcript]:
+                on_audio(AudioChunk(np.zeros(16, np.int16), 0))
+                for transcript in updates(TEXTS):
+                    if transcript.segment_id == 1 and transcript.revision == 0:
+                        seen.wait_for(Notice)
+                        (tmp_path / "elsewhere").rename(tmp_path / "gone")
+                    yield transcript
+
+            return Listening(transcripts())
+
+    monkeypatch.setattr(recorder, "_WaveFile", lambda *_: Full())
+    (tmp_path / "elsewhere").mkdir()
+    session = SessionRecorder(tmp_path / "session", keep_audio=True)
+    seen = Collected()
+    task, collected = start(
+        kind, Replaced(), seen, records=[session, CaptionFile(tmp_path / "elsewhere" / "captions.txt")]
+    )
+    with pytest.raises(SessionError, match="incomplete: The sound cannot be kept"):
+        task.join()
+    sound, captions = [notice.text for notice in collected.of(Notice)]
+    assert sound.startswith("The sound cannot be kept in ")
+    assert sound.endswith("; captions go on, and the session and the caption file are still written.")
+    assert "captions.txt cannot be written" in captions
+    assert captions.endswith("; captions go on, and the session is still written.")
+    assert finals(collected) == SHOWN
+    assert isinstance([*read_records(tmp_path / "session")][-1].event, RunEnded)
 
 
 def test_a_hung_pass_that_returns_while_its_final_is_handed_over_adds_none(monkeypatch: pytest.MonkeyPatch) -> None:
