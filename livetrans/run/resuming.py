@@ -6,7 +6,7 @@ The sound is heard as in any run at full speed, from where the finals end. Its s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from livetrans.audio.source import AudioSource, Part
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import UsageError
 from livetrans.config import Settings
-from livetrans.events import AudioChunk, Caption, Event, Notice, Transcript, Translation
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Event, Notice, Transcript, Translation
 from livetrans.run.listening import Hearing, Listening, OnAudio, Sound, TrackStages
 from livetrans.run.opening import open_stages
 from livetrans.run.publisher import Publish
@@ -26,6 +26,8 @@ from livetrans.session.recorder import AUDIO_FILE, MICROPHONE_FILE, sound_second
 
 _AHEAD_SECONDS = 0.5
 """How much earlier sound that was played is known than what the microphone heard."""
+_ROOM_SECONDS = 10.0
+"""Sound before the cut from which the room is learned again: without it, half a second of the user's would be bleed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,25 @@ def _rest(
     if begin is None:
         return None
     clock, end = SystemClock(), unfinished.origin.end if unfinished.origin else None
+    has_bleed = played is not None and sound_seconds(played) > begin
+    from_ = max(begin - _ROOM_SECONDS, 0.0) if has_bleed else begin
     try:
-        source = AudioFile(file, clock, False, notify, Part(begin, end))
+        source = AudioFile(file, clock, False, notify, Part(from_, end))
     except UsageError:  # It ends before: its header holds an estimate.
         return None
-    if played is None or sound_seconds(played) <= begin:
+    if played is None or not has_bleed:
         return Rest(track, begin, source, source)
-    return Rest(track, begin, source, without_bleed(AudioFile(played, clock, False, notify, Part(begin)), source))
+    heard = without_bleed(AudioFile(played, clock, False, notify, Part(from_)), source)
+    return Rest(track, begin, source, _after(begin, heard))
+
+
+def _after(begin: float, chunks: Iterable[AudioChunk]) -> Iterator[AudioChunk]:
+    """Yield the sound from `begin` on, in seconds."""
+    first = round(begin * SAMPLE_RATE)
+    for chunk in chunks:
+        early = max(first - chunk.start_sample, 0)
+        if early < len(chunk.samples):
+            yield replace(chunk, samples=chunk.samples[early:], start_sample=chunk.start_sample + early)
 
 
 def open_rest(

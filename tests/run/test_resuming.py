@@ -9,13 +9,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.base.clock import ManualClock
-from livetrans.config import CALM, Settings, TranscriberSettings
+from livetrans.config import CALM, MeetingSettings, Settings, TranscriberSettings
 from livetrans.events import (
+    SAMPLE_RATE,
+    AudioChunk,
     Notice,
     Record,
     RunEnded,
@@ -28,7 +31,7 @@ from livetrans.events import (
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio
 from livetrans.run.publisher import Publish
-from livetrans.run.resuming import Resuming, open_rest, unheard_sound
+from livetrans.run.resuming import Resuming, open_rest, unheard_sound, without_bleed
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
@@ -36,6 +39,8 @@ from livetrans.session.export import read_captions
 from livetrans.session.recorded import Unfinished, read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
+from tests.audio.rooms import as_samples, bleed, microphone, recording
+from tests.audio.rooms import chunks as chunks_of
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -246,3 +251,27 @@ def test_words_that_a_hung_recogniser_gave_are_heard_again_after_them() -> None:
     for event in (RunStarted({}), grown, SourceProgress(100.0, None, True), final, RunEnded(100.0, "stopped")):
         unfinished.note(Record(0.0, event))
     assert unfinished.rest(None, 130.0) == 95.0
+
+
+def test_the_microphone_of_a_resumed_meeting_is_heard_as_in_a_run_that_knows_the_room(tmp_path: Path) -> None:
+    """The user speaks over what is played, just behind the cut."""
+    played = recording("dialogue")[: 20 * SAMPLE_RATE]
+    own = recording("talk")[: 8 * SAMPLE_RATE]
+    heard = as_samples(bleed(played, -12, 0.04) + microphone(len(played), own=own, at=11 * SAMPLE_RATE))
+    recorder, settings = SessionRecorder(tmp_path, keep_audio=True), Settings(meeting=MeetingSettings())
+    recorder.write(Record(0.0, RunStarted({}, settings)))
+    for track, sound in (("them", played), ("me", heard)):
+        recorder.write_audio(AudioChunk(sound, 0, track=track))
+        for event in (Transcript(0, 0, "so far", "", True, 1.0, 12.0, track=track), SourceProgress(20.0, None, True)):
+            recorder.write(Record(1.0, replace(event, track=track)))
+    recorder.close()
+    _, rest = unheard_sound(read_unfinished(tmp_path), None, pytest.fail)
+    resumed = list(rest.chunks)
+    whole = np.concatenate([chunk.samples for chunk in without_bleed(chunks_of(played), chunks_of(heard))])
+    begin = resumed[0].start_sample
+    assert begin == 12 * SAMPLE_RATE
+    said = [
+        np.abs(sound[: SAMPLE_RATE // 2]).mean()
+        for sound in (np.concatenate([chunk.samples for chunk in resumed]), whole[begin:])
+    ]
+    assert said[0] > 0.8 * said[1] > 100
