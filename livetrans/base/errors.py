@@ -4,6 +4,7 @@
     ├── UsageError            exit code 2: the command or its options are wrong
     ├── SourceError           a file, device or stream without usable audio
     ├── ModelError            a recogniser or translator that cannot be used
+    │   ├── MissingModel      one that is not on this machine
     │   └── ContextError      the prompt and the output do not fit the model's context
     └── SessionError          the session file cannot be written or read
 
@@ -29,6 +30,13 @@ class SourceError(LivetransError):
 
 class ModelError(LivetransError):
     pass
+
+
+class MissingModel(ModelError):
+    def __init__(self, text: str, fault: str) -> None:
+        super().__init__(text)
+        self.fault = fault
+        """What is missing, without what to do about it."""
 
 
 class ContextError(ModelError):

@@ -64,6 +64,9 @@ def text_corpus(
     Raises:
         UsageError: a file that is absent, not text, empty, of another length, or that has an empty line.
     """
+    if begins_with(source, BEGINNING) or begins_with(source, b'{"event": '):
+        kind = "a run of the benchmark" if begins_with(source, BEGINNING) else "a recorded transcript stream"
+        raise UsageError(f"{source} is {kind}, not a text; give a text, or a transcript stream with --recorded")
     sources = read_sentences(source)
     references = read_sentences(reference) if reference else [None] * len(sources)
     if reference and len(references) != len(sources):

@@ -459,8 +459,8 @@ def _unheard(run: MeasuredRun) -> str:
     if known == live:
         return ""
     return (
-        f"{len(known - live)} of {len(known)} streams were recorded at full speed: their delays are without the "
-        "recogniser's time, and they have no lag."
+        f"{len(known - live)} of {len(known)} streams were recorded at full speed: they have other updates than a "
+        "live run, their delays are without the recogniser's time, and they have no lag."
     )
 
 

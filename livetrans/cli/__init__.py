@@ -25,7 +25,7 @@ from livetrans.base.errors import LivetransError, UsageError, sentence
 from livetrans.base.installation import end_started_processes
 from livetrans.base.text import one_line
 from livetrans.cli.declarations import LazyCommand, LazyGroup
-from livetrans.cli.messages import HANGUP, discard_output, leave_terminal
+from livetrans.cli.messages import HANGUP, discard_output, leave_terminal, say
 
 # numpy's BLAS reads this when it is imported. With more threads, the others spin for 0.1 s after each pass.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -60,7 +60,8 @@ cli = LazyGroup(
     "livetrans",
     commands_by_name=COMMANDS,
     params=[click.Option(["--debug"], is_flag=True, expose_value=False, help="Print the traceback of an error.")],
-    help="Live, private, translated captions in a terminal. Everything runs on this machine.",
+    help="Live, private, translated captions in a terminal. Everything runs on this machine. `livetrans FILE` means "
+    "`livetrans replay FILE`.",
     epilog="If your shell does not find livetrans, type the path that you started it with instead.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -246,5 +247,5 @@ def _report(message: str, exit_code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     line = one_line(message)
-    click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
+    say(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.")
     return exit_code

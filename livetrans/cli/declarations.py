@@ -31,15 +31,16 @@ class LazyCommand(NamedTuple):
 
 
 class AdvisingGroup(click.Group):
-    """A group that names the nearest command where there is none of the given name."""
+    """A group that names the nearest command where there is none of the given name; at the top a file is replayed."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, known = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in known:
-            close = f"replay {shlex.quote(name)}" if ctx.parent is None and Path(name).is_file() else None
-            close = close or nearest(name, known) or next(self._in_groups(ctx, name), None)
+            if ctx.parent is None and (Path(name).is_file() or Path(name, "events.jsonl").is_file()):
+                return super().resolve_command(ctx, ["replay", *args])
+            close = nearest(name, known) or next(self._in_groups(ctx, name), None)
             advice = f" (did you mean {close}?)" if close else ""
             raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
         return super().resolve_command(ctx, args)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
+import textwrap
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -34,7 +37,15 @@ def say(text: str, *, above: Progress | None = None) -> None:
     if above:
         above.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
     else:
-        click.echo(visible(text), err=True)
+        columns = get_terminal_size((0, 0)).columns if sys.stderr.isatty() else 0
+        click.echo(_wrapped(visible(text), columns), err=True)
+
+
+def _wrapped(text: str, columns: int) -> str:
+    """Return the text in lines of whole words; a command stays whole, so that it can be copied. 0: in one line."""
+    glued = re.sub(r"`livetrans [^`]*`|\blivetrans [a-z]+ .*$", lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(glued, columns, break_long_words=False, break_on_hyphens=False) if columns else [glued]
+    return "\n".join(lines).replace("\0", " ")
 
 
 def discard_output() -> None:

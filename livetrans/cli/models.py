@@ -200,7 +200,7 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     """Offer to fetch those of the small pair that are missing: no model, or only an embedded one, knows the languages.
 
     Nothing takes the place of a model that an option or the configuration names; if that is an embedded one, nothing is
-    offered. A no is remembered: the same models are not offered again.
+    offered. A no is remembered: the same models are not offered again, except where nothing else can run.
 
     Raises:
         LivetransError: the models cannot be fetched.
@@ -223,13 +223,13 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
             return
         if not named and (model is None or model.embedded):
             wanted[entry] = model
-    names = " and ".join(entry.name for entry in wanted)
+    names, can_go_on = " and ".join(entry.name for entry in wanted), all(wanted.values())
     if wanted and yes:
         _pull_all(wanted, yes=True)
-    elif wanted and _is_at_a_terminal() and not is_offline() and names not in _declined():
+    elif wanted and _is_at_a_terminal() and not is_offline() and not (can_go_on and names in _declined()):
         languages = languages_of(settings)
         say(f"Captions for people who speak {' and '.join(languages.spoken)} need models that are not on this machine.")
-        if not _pull_all(wanted, yes=False, offered=True) and all(wanted.values()):
+        if not _pull_all(wanted, yes=False, offered=True) and can_go_on:
             _decline(names)
             instead = " and ".join(model.name for model in wanted.values() if model)
             say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")

@@ -58,8 +58,7 @@ class OpenSource:
     title: str
     open_listening: OpenListening
     embedded: Notice | None = None
-    """The warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after the screen has
-    gone."""
+    """The warning of `embedded_notice`, whose fact the screen shows throughout."""
     audio: AudioFile | None = None
     """None for anything but a file of sound."""
     inputs: Sequence[Path] = ()
@@ -270,8 +269,6 @@ def _run_on_screen(
         threading.Thread(target=guard, name="guarding", daemon=True).start()
         failure = app.run()
         has_left.set()
-    if source.embedded:
-        say(source.embedded.text)
     pipeline.stop()
     # A second q does not wait for the last captions; the session file has everything until then.
     has_ended = pipeline.join(timeout=_LAST_WAIT)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.errors import MissingModel, ModelError, UsageError
 from livetrans.base.installation import data_folder, is_installed
 from livetrans.base.languages import AUTO, parse_language, same_written_language
 from livetrans.config import ENGINES, RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings, with_field
@@ -68,7 +68,15 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         UsageError: a language that no recogniser knows, or a model that is not of the engine.
         ModelError: there is no such model; the sentence lists what was found, and how to fetch one.
     """
-    translator, *back = choose_translators(settings)
+    try:
+        translator, *back = choose_translators(settings)
+    except MissingModel as error:
+        if settings.recogniser:
+            try:
+                choose_recogniser(settings)
+            except MissingModel as other:  # All that is missing is said at once.
+                raise ModelError(f"{other.fault}, and {error}") from None
+        raise
     prompt = settings.language_model.prompt
     settings = with_field(settings, "language_model.prompt", prompt or translator.prompt)
     settings = with_field(settings, "language_model.model", translator.path)
@@ -307,10 +315,10 @@ def _candidates(kind: str) -> list[FoundModel]:
     return apart if kind == DOUBLE_MODEL else [*find_models(TRANSLATOR), *apart]
 
 
-def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str | None) -> ModelError:
+def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str | None) -> MissingModel:
     """Return the error that nothing was found; `fetch`: what `livetrans models pull` fetches, None if it has none."""
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
     advice = "give the path of a GGUF file"
     if kind in _NAMED_BY:
         advice = f"fetch one with `livetrans models pull {fetch}`, or {_NAMED_BY[kind]}" if fetch else _NAMED_BY[kind]
-    return ModelError(f"{fault}; found: {names}; {advice}")
+    return MissingModel(f"{fault}; found: {names}; {advice}", fault)

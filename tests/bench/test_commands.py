@@ -219,6 +219,8 @@ BAD = [
         ),
         (["run", "--source", "{a}", "--mt", "{model}", "-o", "{model}", "--force"], "-o {model} would be written over"),
         (["table", "{run}", "--table", "compare", "--comet", "{a}"], "--comet has no effect on table compare"),
+        (["run", "--source", "{run}"], "{run} is a run of the benchmark, not a text"),
+        (["run", "--source", "{demo}"], "is a recorded transcript stream, not a text"),
         (["run", "--recorded", "{run}"], "{run} is a run of the benchmark, not a session"),
         (["table", "{demo}"], "is a session, not a run; measure on it with `livetrans bench run --recorded"),
         (["run", "--source", "{a}", "--methods", "rt,cd", "-o", "{run}"], "holds another run ("),

@@ -101,10 +101,12 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["export", "last", "--older-than", "3"], "--older-than is an option of livetrans sessions rm"),
         (["--serve", "replay", "x.flac"], "write --serve after replay; see `livetrans replay --help`"),
         (["replay", "x.flac", "--form", "en"], "there is no option --form (did you mean --from?)"),
+        (["recordings/demo.flac", "--start", "2", "--end", "1"], "--end is not after --start"),
         (
-            ["recordings/demo.flac"],
-            "there is no command 'recordings/demo.flac' (did you mean replay recordings/demo.flac?)",
+            ["recordings/demo.jsonl", "--compare", "rt,cd", "--theme", "dark"],
+            "--theme dark has no effect with --compare",
         ),
+        (["recordings/demo.fla"], "there is no command 'recordings/demo.fla'"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -107,8 +108,17 @@ def test_a_conversation_has_a_translator_for_each_direction_one_for_both_if_ther
     assert settings.recogniser.other_languages == settings.sources == ("en", "de")
     assert settings.speakers == ("Ben", "Ana") and settings.meeting is None
     (models / "tower.gguf").unlink()
-    with pytest.raises(ModelError, match=r"both en to de and de to en.*pull small --between en,de"):
+    with pytest.raises(
+        ModelError, match=r"^no installed translator covers both en to de and de to en.*--between en,de"
+    ):
         choose_models(parsed(seen, "--between", "en,de"))
+    shutil.rmtree(models / "whisper-small")
+    with pytest.raises(ModelError) as missing:
+        choose_models(parsed(seen, "--between", "en,de"))
+    for words in ("no installed recogniser understands en and de, and no installed translator", "pull small --between"):
+        assert words in str(missing.value)
+    (models / "whisper-small").mkdir()
+    (models / "whisper-small" / "model.bin").touch()
     (models / "livetrans-de-en.q8_0.gguf").write_bytes(b"GGUF")
     for pair in ("en,de", "de,en"):
         ways = choose_models(parsed(seen, "--between", pair)).directions

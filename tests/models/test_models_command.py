@@ -229,6 +229,7 @@ def offer(
     *,
     asr: Path = UNNAMED,
     yes: bool = False,
+    to: str = "de",
 ) -> list[str]:
     """What `mic` fetches for English to German; `answer` None stands for a pipe in place of a terminal."""
     pulled: list[str] = []
@@ -243,7 +244,7 @@ def offer(
         return given
 
     monkeypatch.setattr("click.termui.visible_prompt_func", prompt)
-    models.offer_models(Settings(RecogniserSettings(asr)), yes=yes)
+    models.offer_models(Settings(RecogniserSettings(asr), targets=(to,)), yes=yes)
     return pulled
 
 
@@ -257,6 +258,7 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     assert offer(monkeypatch, "y") == [], "a no is remembered"
     assert capsys.readouterr().err == ""
     assert offer(monkeypatch, None, yes=True) == ["whisper-small", "hy-mt2-1.8b"]
+    assert offer(monkeypatch, "y", to="fr") == ["whisper-small", "hy-mt2-1.8b"], "nothing else can run"
     assert offer(monkeypatch, "yep| YES ", asr=Path("/my/recogniser")) == ["hy-mt2-1.8b"], "another question"
     assert "invalid input" in capsys.readouterr().err
 
