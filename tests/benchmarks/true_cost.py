@@ -233,7 +233,9 @@ class Cost:
 
             self_passes = self.passes
             recogniser.__class__ = type("Costly", (kind,), {"recognise": recognise})
-            recogniser.maximum_length = min(recogniser.maximum_length, shadow.maximum_length)
+            for limit in ("maximum_length", "trim_after"):
+                setattr(recogniser, limit, min(getattr(recogniser, limit), getattr(shadow, limit)))
+            recogniser.left_context = shadow.left_context
             return recogniser
 
         opening.open_recogniser = open_both
