@@ -116,19 +116,25 @@ class DecodingStats:
     """Whether the output reached the length cap or a repetition loop, where decoding always ends."""
     stopped: bool = False
     """Whether decoding stopped early: the model chose the output's last token, but it is not due yet."""
+    expected_tokens: float = 0.0
+    """Expected length of the whole output where it was stopped early; else 0."""
     prompt_seconds: float = 0.0
     """Passes over prompt tokens alone, those for a move included."""
     verification_seconds: float = 0.0
     """Passes over draft tokens, and moves of frozen ones without passes."""
     decoding_seconds: float = 0.0
     """All single steps."""
+    first_step_seconds: float = 0.0
+    """The first of them, which comes after a pass over several tokens and takes longer than the others."""
     draft_seconds: float = 0.0
     """All passes of the draft model."""
+    other_seconds: float = 0.0
+    """The rest of the update, outside of passes: tokenisation, texts of tokens, what is hidden."""
 
-    def __add__(self, other: DecodingStats) -> DecodingStats:
-        """Return this output's counts with the passes and seconds of another decoding of the same update."""
+    def with_cost_of(self, other: DecodingStats) -> DecodingStats:
+        """Return this output's counts with the passes and seconds of another decoding of the same update added."""
         costs = ("evaluated_tokens", "forward_passes", "decoding_steps", "prompt_seconds", "verification_seconds",
-                 "decoding_seconds", "draft_seconds")  # fmt: skip
+                 "decoding_seconds", "first_step_seconds", "draft_seconds", "other_seconds")  # fmt: skip
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in costs})
 
     @property
@@ -138,7 +144,7 @@ class DecodingStats:
 
     @property
     def total_seconds(self) -> float:
-        return self.prompt_seconds + self.generation_seconds
+        return self.prompt_seconds + self.generation_seconds + self.other_seconds
 
 
 @dataclass(frozen=True, slots=True)

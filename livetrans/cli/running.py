@@ -195,7 +195,8 @@ def _say_figures(run: Run) -> None:
         compared = f"{figures.ne_compared:.2f}, by re-translation {figures.ne_retranslation:.2f}"
         parts.append(f"in {figures.compared_updates} compared updates {compared}")
     if figures.speedup_text:
-        parts.append(f"speedup {figures.speedup_text}")
+        how = "estimated" if figures.speedup is None else "measured"
+        parts.append(f"speedup {figures.speedup_text}, {how}")
     if parts:
         say(f"Measured: {'; '.join(parts)}")
 

@@ -97,6 +97,16 @@ class Decoding:
         """Whether the output has reached the length cap or ends in a repetition loop."""
         return len(self.output) >= self.maximum_tokens or loop_length(self.output) > 0
 
+    def restart(self, template: Sequence[int]) -> None:
+        """Evaluate the prompt's template alone: moved cells stand out of order, which changes the rounding."""
+        started = self.model.clock.now()
+        cost = self.model.evaluate(template)
+        self.count(
+            forward_passes=cost.forward_passes,
+            evaluated_tokens=cost.evaluated_tokens,
+            prompt_seconds=self.model.clock.now() - started,
+        )
+
     def freeze(self, draft: Draft, count: int) -> bool:
         """Accept the draft's first `count` tokens without evaluating them: their cells are moved after the prompt.
 
@@ -129,6 +139,9 @@ class Decoding:
         comes from the same pass.
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
+        if not (draft or self.output):
+            self._evaluate_last()
+            return
         started = self.model.clock.now()
         # Forced tokens need no logits.
         unread = 0 if until_end_of_generation else min(forced_tokens, len(draft))
@@ -229,6 +242,7 @@ class Decoding:
             output_tokens=len(self.output),
             truncated=self.is_over if truncated is None else truncated,
             stopped=self.is_stopped,
+            expected_tokens=self.stop.expected_tokens if self.stop and self.is_stopped else 0.0,
             **self._counts,  # type: ignore[arg-type]
         )
         return Decoded(tuple(self.output), stats, tuple(self.accepted))
@@ -240,7 +254,8 @@ class Decoding:
         choice = self._choose(evaluation.logits[-1])
         if self.output:
             seconds = self.model.clock.now() - started
-            self.count(evaluation, decoding_steps=1, decoding_seconds=seconds)
+            first = {} if "decoding_steps" in self._counts else {"first_step_seconds": seconds}
+            self.count(evaluation, decoding_steps=1, decoding_seconds=seconds, **first)
         else:
             self.count_pass(evaluation, (), started)
         return choice

@@ -206,51 +206,68 @@ NOT_ESTIMATED = ("rt", "double")
 """Re-translation itself, and a method whose steps write two tokens."""
 
 
+class PassCost:
+    """What passes over the prompt alone cost, as a line over their tokens, by least squares."""
+
+    def __init__(self) -> None:
+        self._passes = self._tokens = self._squares = 0
+        self._seconds = self._products = 0.0
+
+    def add(self, tokens: int, seconds: float) -> None:
+        self._passes += 1
+        self._tokens += tokens
+        self._seconds += seconds
+        self._squares += tokens * tokens
+        self._products += tokens * seconds
+
+    def of(self, passes: int, tokens: int) -> float | None:
+        """Return the seconds of so many passes over so many tokens in all; None before the first pass."""
+        if not self._tokens:
+            return None
+        spread = self._passes * self._squares - self._tokens**2
+        slope = (self._passes * self._products - self._tokens * self._seconds) / spread if spread else 0.0
+        slope = min(max(slope, 0.0), self._seconds / self._tokens)
+        return passes * (self._seconds - slope * self._tokens) / self._passes + slope * tokens
+
+
 class EstimatedSpeedup:
     """The speedup over re-translation as the run's own passes suggest, before enough updates were compared.
 
-    Re-translation evaluates what is new of the prompt, then decodes the output from its beginning, a step a token. The
-    cost of a step is that of the run's steps, the cost of a prompt token that of the updates without a draft, which
-    evaluate the prompt alone. A partial that was stopped early would have been as long for its source as the finals so
-    far are for theirs.
+    Re-translation evaluates what is new of the prompt in one pass, then decodes the output from its beginning, a step a
+    token; what is done outside of passes it does too. A step costs what those of the run do that follow another step:
+    after a pass over several tokens a step takes longer, and the run has such a pass before every few steps. A pass
+    over the prompt costs what those of the run cost that have no draft. A partial that was stopped early would have
+    been as long as expected.
     """
 
     def __init__(self) -> None:
-        self._updates = 0
-        self._update_seconds = 0.0
-        self._steps = self._prompt_tokens = 0
-        self._step_seconds = self._prompt_seconds = 0.0
-        self._retranslation_steps = self._retranslation_prompt_tokens = 0
-        self._source_characters = self._final_tokens = 0
+        self._updates = self._steps = self._prompt_tokens = 0
+        self._seconds = self._other_seconds = self._step_seconds = self._retranslation_steps = 0.0
+        self._prompts = PassCost()
 
     def add(self, translation: Translation) -> None:
-        stats, characters = translation.stats, len(translation.source)
+        stats = translation.stats
         if translation.method in NOT_ESTIMATED or not stats.forward_passes:
             return  # Where the prompt has not changed, re-translation has nothing to do either.
-        if translation.final and not stats.truncated:
-            self._source_characters += characters
-            self._final_tokens += stats.output_tokens
-        written, new_tokens = stats.output_tokens, stats.prompt_tokens - stats.reused_tokens
-        if stats.stopped and self._source_characters:
-            written = max(written, round(characters * self._final_tokens / self._source_characters))
-        if not stats.draft_tokens:
-            self._prompt_tokens += new_tokens
-            self._prompt_seconds += stats.prompt_seconds
+        new_tokens = stats.prompt_tokens - stats.reused_tokens
+        if not stats.draft_tokens and stats.forward_passes == stats.decoding_steps + 1:
+            self._prompts.add(new_tokens, stats.prompt_seconds)
         self._updates += 1
-        self._update_seconds += stats.total_seconds
-        self._steps += stats.decoding_steps
-        self._step_seconds += stats.decoding_seconds
-        self._retranslation_steps += written
-        self._retranslation_prompt_tokens += new_tokens
+        self._seconds += stats.total_seconds
+        self._other_seconds += stats.other_seconds
+        self._steps += max(stats.decoding_steps - 1, 0)
+        self._step_seconds += stats.decoding_seconds - stats.first_step_seconds
+        self._retranslation_steps += max(stats.output_tokens, stats.expected_tokens)
+        self._prompt_tokens += new_tokens
 
     @property
     def ratio(self) -> float | None:
         """Estimated seconds of re-translation / seconds of the run's updates; None with fewer than five updates."""
-        if self._updates < LEAST_COMPARED or not (self._steps and self._prompt_tokens and self._update_seconds):
+        prompts = self._prompts.of(self._updates, self._prompt_tokens)
+        if self._updates < LEAST_COMPARED or prompts is None or not (self._steps and self._seconds):
             return None
         steps = self._retranslation_steps * self._step_seconds / self._steps
-        prompts = self._retranslation_prompt_tokens * self._prompt_seconds / self._prompt_tokens
-        return (steps + prompts) / self._update_seconds
+        return (steps + prompts + self._other_seconds) / self._seconds
 
 
 class Speedup:

@@ -38,8 +38,8 @@ class ShownUpdate:
     prompt: Prompt
     decoding: DecodingSettings
     mask: MaskSettings
-    ratio: float | None
-    """The expected output tokens for each source token (`LengthRatio`)."""
+    tokens_per_source_token: float | None
+    """The expected length of an output (`LengthRatio`)."""
     caption: Caption
     names: WithNames | None = None
     """The run's context with names, if it has one."""
@@ -95,7 +95,7 @@ class Repetition(ModelWrapper):
                 self.evaluate(self._held or (*update.prompt.before, *update.prompt.after))
                 started = self.clock.now()
                 translation = self._translator.translate(
-                    update.transcript, update.prompt, decoding, update.mask, update.ratio
+                    update.transcript, update.prompt, decoding, update.mask, update.tokens_per_source_token
                 )
                 seconds = self.clock.now() - started
             except Interrupted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -48,7 +49,8 @@ class Lane:
     """Code; None for a translator that knows one language only."""
     track: str | None = None
     """Name of the track whose updates it translates; None for all, in a run of one or of a recorded meeting."""
-    ratio: LengthRatio = field(default_factory=LengthRatio)
+    lengths: defaultdict[str, LengthRatio] = field(default_factory=lambda: defaultdict(LengthRatio))
+    """Of outputs, by spoken language."""
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> ShownUpdate | None:
         """Translate and present one update, or show it as it was heard; return what was translated.
@@ -70,9 +72,9 @@ class Lane:
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
-        prompt, ratio = prompts.choose(transcript, settings.prompt.glossary), self.ratio.value
+        prompt, expected = prompts.choose(transcript, settings.prompt.glossary), self.lengths[spoken].value
         try:
-            translation = translator.translate(transcript, prompt, settings.decoding, settings.mask, ratio)
+            translation = translator.translate(transcript, prompt, settings.decoding, settings.mask, expected)
         except ContextError as error:
             if transcript.final:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
@@ -81,8 +83,9 @@ class Lane:
         translation = replace(translation, language=self.language, terms=prompts.terms)
         is_repeated = False
         if transcript.final:
-            self.ratio.learn(prompt, translation.stats)
+            first = translation.stats
             translation, is_repeated = self._with_terms(translation, settings)
+            self.lengths[spoken].learn(prompt, first)
             if not translation.stats.truncated:
                 prompts.remember(transcript.text, translation.text)
         publish(translation)
@@ -90,7 +93,7 @@ class Lane:
         publish(caption)
         if is_repeated:
             return None
-        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, ratio, caption, prompts.names)
+        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, expected, caption, prompts.names)
 
     def _with_terms(self, translation: Translation, settings: Settings) -> tuple[Translation, bool]:
         """Return a final with its count of terms, and whether it was decoded again because it lacked one.
@@ -108,9 +111,9 @@ class Lane:
                 again = translator.translate(
                     transcript, beside, replace(settings.decoding, final="fresh"), settings.mask
                 )
-                has_again = kept(due, again.text)
-                best = again if has_again > has and not again.stats.truncated else translation
-                translation = replace(best, stats=translation.stats + again.stats, language=self.language)
+                has_again, both = kept(due, again.text), (again, translation)
+                best, other = both if has_again > has and not again.stats.truncated else both[::-1]
+                translation = replace(best, stats=best.stats.with_cost_of(other.stats), language=self.language)
                 has = has_again if best is again else has
         counted = replace(translation, terms=prompts.terms, wanted_terms=sum(due.values()), kept_terms=has)
         return counted, beside is not None

@@ -65,7 +65,10 @@ class Prompts:
         self._reported: set[str] = set()
         """Terms that were reported since the newest segment began."""
         self._unknown: set[str] = set()
-        self._written_for: tuple[Language, Pairs, Pairs] = self._source, (), ()
+        self._asked: tuple[Language, Pairs, Pairs] = self._source, (), ()
+        """What the current prompt was asked for, with all terms."""
+        self._terms: Pairs = ()
+        """Those that had room in it."""
         self._current = prompt
 
     def expect(self, terms: tuple[Term, ...]) -> None:
@@ -79,7 +82,7 @@ class Prompts:
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms in the last prompt."""
-        return tuple(term for term, _ in self._written_for[2])
+        return tuple(term for term, _ in self._terms)
 
     def _keeps(self, wanted: Wanted) -> bool:
         """Return whether the prompt or the decoder has a term in a source."""
@@ -130,9 +133,9 @@ class Prompts:
         return language
 
     def _prompt_for(self, pairs: Pairs, terms: Pairs) -> Prompt:
-        if (self._source, pairs, terms) == self._written_for:
+        if (self._source, pairs, terms) == self._asked:
             return self._current
-        longest = self._model.context_tokens - self._room
+        asked, longest = terms, self._model.context_tokens - self._room
         while True:
             prompt = build_prompt(self._model, self._name, self._source, self._target, pairs, terms)
             if len(prompt.before) + len(prompt.after) <= longest or not (pairs or terms):
@@ -140,5 +143,6 @@ class Prompts:
             pairs, terms = (pairs[1:], terms) if pairs else (pairs, terms[:-1])
         while len(self._pairs) > len(pairs):
             self._pairs.popleft()
-        self._written_for, self._current = (self._source, pairs, terms), prompt
+        # Terms may not fit at any later update either; earlier sentences that do not are dropped.
+        self._asked, self._terms, self._current = (self._source, pairs, asked), terms, prompt
         return prompt

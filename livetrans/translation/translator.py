@@ -49,17 +49,16 @@ class Translator:
         prompt: Prompt,
         decoding: DecodingSettings,
         mask: MaskSettings,
-        ratio: float | None = None,
+        tokens_per_source_token: float | None = None,
     ) -> Translation:
         """Translate one update.
 
-        `ratio` is the expected number of output tokens for each source token (`LengthRatio`); without it nothing stops
-        early.
+        `tokens_per_source_token` is the expected length of an output (`LengthRatio`); without it nothing stops early.
 
         Raises:
             ContextError: the source is too long for the model's context.
         """
-        segment = transcript.segment_id
+        started, segment = self._model.clock.now(), transcript.segment_id
         draft = self._drafts.get(segment, Draft())
         if not any(character.isalnum() for character in transcript.text):
             # From a source without words a model invents a translation.
@@ -72,22 +71,30 @@ class Translator:
         if tokens == draft.prompt and not is_whole and mask.mode != "output":
             return self._translation(transcript, _unchanged(draft), decoding.method, draft.hidden_tokens)
         stop, stops = None, stops_early(decoding, mask)
-        if stops and ratio and not is_whole:
-            stop = Stop(ratio * len(source), draft.shown_tokens, mask.k)
+        if stops and tokens_per_source_token and not is_whole:
+            stop = Stop(tokens_per_source_token * len(source), draft.shown_tokens, mask.k)
         decoded = self._decode(transcript, draft, prompt, source, decoding, stop)
-        written, shown = len(decoded.tokens), draft.shown_tokens
-        hidden = 0 if is_whole or mask.mode == "none" else min(mask.k, written)
-        if decoded.stats.stopped:
-            hidden = 2 if self._ends_with_mark(decoded.tokens) else 1
-        if stops and decoded.tokens[:shown] == draft.tokens[:shown]:
-            # What is shown and stands stays shown, although the output ends closer after it than before.
-            hidden = min(hidden, written - shown)
+        hidden = 0 if is_whole else self._hidden_tokens(decoded, draft if stops else Draft(), mask)
         if transcript.final:
             self.forget(segment)
         else:
-            kept = decoded.tokens[: written - hidden] if mask.mode == "output" else decoded.tokens
-            self._drafts[segment] = Draft(kept, tokens, source, hidden - (written - len(kept)))
-        return self._translation(transcript, decoded, decoding.method, hidden)
+            kept = decoded.tokens[: len(decoded.tokens) - hidden] if mask.mode == "output" else decoded.tokens
+            self._drafts[segment] = Draft(kept, tokens, source, hidden - (len(decoded.tokens) - len(kept)))
+        translation = self._translation(transcript, decoded, decoding.method, hidden)
+        seconds = self._model.clock.now() - started - decoded.stats.total_seconds
+        return replace(translation, stats=replace(decoded.stats, other_seconds=seconds))
+
+    def _hidden_tokens(self, decoded: Decoded, draft: Draft, mask: MaskSettings) -> int:
+        """Return how many last tokens of a partial its caption hides: none that the draft shows and that still stands.
+
+        They are those of the mask. After an early stop it is the token before which decoding stopped, and with a mark
+        the word before that too, which the mark would change.
+        """
+        written = len(decoded.tokens)
+        hidden = 0 if mask.mode == "none" else min(mask.k, written)
+        if decoded.stats.stopped:
+            hidden = 2 if self._ends_with_mark(decoded.tokens) else 1
+        return min(hidden, written - common_prefix_length(decoded.tokens, draft.tokens[: draft.shown_tokens]))
 
     def _ends_with_mark(self, tokens: tuple[int, ...]) -> bool:
         """Return whether the last token is punctuation of the word before it: with it, a word that is shown changes."""
@@ -115,8 +122,6 @@ class Translator:
         careful = decoder.final if (update.final or update.ended) and settings.final == "careful" else None
         if update.final and settings.final == "fresh":
             settings = replace(settings, bias=0.0, margin=0.0, window=maximum_tokens)
-            # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
-            self._model.evaluate((*prompt.before, *prompt.after))
         begin = partial(
             Decoding,
             self._model,
@@ -127,7 +132,10 @@ class Translator:
             sampler=self._sampler,
             stop=stop,
         )
-        decoded = (careful or decoder.decode)(begin(), draft, settings)
+        decoding = begin()
+        if update.final and settings.final == "fresh":
+            decoding.restart((*prompt.before, *prompt.after))
+        decoded = (careful or decoder.decode)(decoding, draft, settings)
         if update.final and isinstance(self._model, WithNames) and decoder.name != "cd":  # Which takes nothing back.
             return self._with_missing_names(self._model, decoded, begin(), draft, settings.margin)
         return decoded
@@ -157,8 +165,8 @@ class Translator:
                 same = min(at, same)
                 spans = (replace(span, end=min(span.end, same)) for span in decoded.accepted if span.begin < same)
                 stats = replace(decoded.stats, output_tokens=len(again.tokens))
-                return Decoded(again.tokens, stats + again.stats, tuple(spans))
-        return replace(decoded, stats=decoded.stats + decoding.decoded().stats)
+                return Decoded(again.tokens, stats.with_cost_of(again.stats), tuple(spans))
+        return replace(decoded, stats=decoded.stats.with_cost_of(decoding.decoded().stats))
 
     def _maximum_tokens(
         self, update: Transcript, draft: Draft, source_tokens: int, prompt_tokens: int, settings: DecodingSettings

@@ -149,10 +149,10 @@ def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys
     for snapshot in (Snapshot(), FULL, replace(FULL, speedup=None, ne_compared=None, speedup_estimate=1.26)):
         monitor = SimpleNamespace(snapshot=lambda shown=snapshot: shown)
         running._say_figures(cast(Run, SimpleNamespace(monitor=monitor)))
-    compared = "in 23 compared updates 0.14, by re-translation 1.14; speedup 2.4× (23)"
+    compared = "in 23 compared updates 0.14, by re-translation 1.14; speedup 2.4× (23), measured"
     assert capsys.readouterr().err.splitlines() == [
         f"Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; {compared}",
-        "Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; speedup ≈1.3×",
+        "Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; speedup ≈1.3×, estimated",
     ]
 
 

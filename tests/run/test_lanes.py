@@ -242,6 +242,21 @@ def test_a_detected_language_of_the_captions_is_shown_as_heard_and_others_are_tr
     ]  # fmt: skip
 
 
+def test_what_was_learnt_of_one_spoken_language_stops_nothing_in_another() -> None:
+    """An output token a source token in the one can be two in the other: half of each caption would be missing."""
+    words = [f"word{number}" for number in range(12)]
+    growing = [" ".join(words[:count]) for count in range(1, 13)]
+    transcripts = [
+        Transcript(segment, number, "", text, text is growing[-1], 0.0, 1.0, language=code)
+        for segment, code in enumerate(["en"] * 5 + ["fr"])
+        for number, text in enumerate(growing)
+    ]
+    translating = scripted_translating(ScriptedModel(word_by_word_rule(certainty=30.0)), "de")
+    events = translated(translating, Settings(sources=("auto",)), transcripts)
+    stopped = [[one.segment_id for one in events if isinstance(one, Translation) and one.stats.stopped]][0]
+    assert 4 in stopped and not {0, 5} & {*stopped}
+
+
 @pytest.mark.parametrize(("source", "is_heard"), [("de", True), ("en", False), ("auto", False)])
 def test_without_detection_the_language_of_the_run_decides(source: str, is_heard: bool) -> None:
     [*_, caption] = finals(Settings(sources=(source,)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count, repeat
@@ -13,7 +13,7 @@ import pytest
 from livetrans.base.clock import SystemClock
 from livetrans.config import DecodingSettings, MaskSettings, Settings
 from livetrans.events import Caption, Comparison, Event, Notice, RunEnded, Transcript, Translation
-from livetrans.lm.port import LanguageModel
+from livetrans.lm.port import Evaluation, LanguageModel
 from livetrans.lm.prompts import text_of_tokens
 from livetrans.lm.stand_ins import NameTokens, WithNames
 from livetrans.metrics.captions import EstimatedSpeedup, ScreenErasure, Speedup
@@ -43,10 +43,28 @@ def segment(segment_id: int, words: list[str]) -> list[Transcript]:
     ]
 
 
+class Machine(ScriptedModel):
+    """A step after a pass over several tokens takes half as long again, and so does what is done beside passes."""
+
+    _after_several = True
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        evaluation = super().evaluate(context, last_rows)
+        is_step = evaluation.evaluated_tokens == 1
+        self.clock.advance(0.005 if is_step and self._after_several else 0.0)
+        self._after_several = not is_step
+        return evaluation
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        self.clock.advance(0.02)
+        return super().tokenize(text, special=special)
+
+
 class Scene:
     """A run's translator by the default method, and a sampler beside it, on one clock."""
 
-    def __init__(self, share: float = 1.0) -> None:
+    def __init__(self, share: float = 1.0, machine: type[ScriptedModel] = ScriptedModel) -> None:
+        self.machine = machine
         self.model = self.another()
         self.clock = self.model.clock
         self.model.evaluate((*PROMPT.before, *PROMPT.after))
@@ -58,7 +76,7 @@ class Scene:
         self.estimated = EstimatedSpeedup()
 
     def another(self) -> ScriptedModel:
-        model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
+        model = self.machine(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
         model.clock = self.model.clock if hasattr(self, "model") else model.clock
         model.tokenize("Tom TOM")
         return model
@@ -202,7 +220,7 @@ def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
 @pytest.mark.parametrize("method", ["window", "ssbd", "cd"])
 def test_the_speedup_is_estimated_from_the_fifth_update_on_near_what_samples_measure(method: str) -> None:
     """Also where most partials are stopped early, which re-translation's are not."""
-    scene, settings = Scene(), Settings(decoding=DecodingSettings(method))
+    scene, settings = Scene(machine=Machine), Settings(decoding=DecodingSettings(method))
     shown = list[float | None]()
     for number in range(20):
         for update in segment(number, WORDS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettin
 from livetrans.events import Notice, Transcript
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import build_prompt
+from livetrans.translation import prompting
 from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator
 from tests.lm.families import FAMILIES, Spelled, write_family
@@ -64,6 +66,18 @@ def test_a_prompt_never_outgrows_the_context_and_the_oldest_sentence_goes_first(
     text = text_of(model, prompts, update(20, "The bridge."))
     assert "sentence number 19" in text
     assert "sentence number 1\n" not in text
+
+
+def test_a_prompt_without_room_for_all_terms_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Spelled(FAMILIES["chat"])
+    prompts, _ = make(model, history=2, terms=TERMS)
+    model.context_tokens = 0
+    built = Mock(wraps=prompting.build_prompt)
+    monkeypatch.setattr(prompting, "build_prompt", built)
+    first = prompts.choose(update(0, "The bridge in Bridge Street"))
+    count = built.call_count
+    assert prompts.choose(update(0, "The bridge in Bridge Street is")) is first
+    assert prompts.terms == () and built.call_count == count > 1
 
 
 def test_a_prompt_changes_only_when_a_segment_ends_or_a_term_comes() -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from livetrans.base.errors import ContextError
-from livetrans.config import DecodingSettings, MaskSettings, Settings
+from livetrans.config import FINALS, DecodingSettings, MaskSettings, Settings, Term
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt
 from livetrans.run.translating import Translating
 from livetrans.translation.translator import Translator
-from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from tests.run.scripted_run import PROMPT, scripted_lane
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class _Run:
@@ -132,10 +138,51 @@ def test_a_fresh_final_is_what_retranslation_writes(final: str, kept: bool) -> N
     assert final.text == ("ONE (TWO) THREE." if kept else "ONE TWO THREE.")
 
 
+@pytest.mark.parametrize("final", FINALS)
+def test_every_pass_of_an_update_is_in_its_counts(final: str) -> None:
+    """The scripted model takes time in passes only, so nothing is left for what is done beside them."""
+    run = _Run(final=final)
+    run.model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.02, seconds_per_token=0.002)
+    run.translator = Translator(run.model)
+    texts = [" ".join("abcdefghijklmnop"[:count]) for count in range(2, 15)]
+    for revision, text in enumerate(texts):
+        started = run.model.clock.now()
+        [translation] = run.feed(_update(text, revision=revision, final=text is texts[-1]))
+        assert translation.stats.other_seconds == pytest.approx(0.0)
+        assert translation.stats.total_seconds == pytest.approx(run.model.clock.now() - started)
+
+
 def test_the_output_takes_no_more_than_the_context_has_left() -> None:
     [translation] = _Run(context=16).feed(_update("a b c d e f g h."))
     assert len(translation.tokens) == 16 - 11
     assert translation.stats.truncated
+
+
+def test_a_final_that_was_decoded_again_for_a_term_has_the_counts_of_its_text() -> None:
+    """And the cost of both; expected lengths are learnt of the first."""
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        wish = [model.token(word) for word in "only a WUNSCH".split()]
+        at = len(context) - 1 - list(context).index(TARGET)
+        row = np.zeros(model.vocabulary_size, dtype=np.float32)
+        row[[*wish, END][min(at, 3)]] = 9.0
+        return row if model.token("TERM") in context else word_by_word_rule()(model, context)
+
+    model = ScriptedModel(rule)
+    lane = scripted_lane(model, PROMPT)
+    assert lane.stages
+    prompts = lane.stages[1]
+    prompts.expect((Term("wish", "WUNSCH"),))
+    prompts.beside = lambda terms: Prompt("chat", (BEGIN, model.token("TERM"), SOURCE), (TARGET,), False)  # type: ignore[method-assign]
+    events: list[Event] = []
+    text = "the only wish that I have is a quiet evening"
+    for update in (_update(text), _update(text, revision=1, final=True)):
+        lane.translate(update, Settings(), events.append)
+    *_, final = (event for event in events if isinstance(event, Translation))
+    assert final.text == "only a WUNSCH" and final.kept_terms == 1
+    assert final.stats.output_tokens == len(final.tokens) == 3
+    assert final.stats.accepted_tokens == sum(span.end - span.begin for span in final.accepted) == 0
+    assert final.stats.forward_passes > 3
 
 
 def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:

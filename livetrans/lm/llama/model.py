@@ -92,7 +92,7 @@ class LlamaModel:
     def another_context(self) -> Self:
         """Return a second, empty context over the same weights; it is closed with this one, if not before."""
         other = type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self._model)
-        self._others.append(other)
+        self._others = [*(one for one in self._others if one._cells), other]
         return other
 
     def _corrected_ends(self) -> dict[int, bool]:
