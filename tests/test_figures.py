@@ -124,7 +124,7 @@ STREAMS = [*(path.stem for path in sorted(RECORDINGS.glob("*.jsonl"))), "overlap
 @pytest.mark.parametrize(
     ("kind", "segments", "method"),
     [
-        *((kind, segments, "window") for kind, segments in (("demo", 2), ("overlapping", 3), ("two tracks", 1))),
+        *((kind, segments, "window") for kind, segments in (("demo", 2), ("overlapping", 3), ("two tracks", 2))),
         *long(*((kind, ALL, "window") for kind in STREAMS), ("overlapping", ALL, "ssbd@0.2")),
     ],
 )
