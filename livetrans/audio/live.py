@@ -189,7 +189,10 @@ class LiveSource:
         self._silent_because: str | None = None
         """Reason of the gap that is open; None while sound comes."""
         self._absence: str | None = None
-        self._loss_is_reported = False
+        self._captured_until = 0
+        """Sample at which the last sound ended that was captured, also while the user has paused."""
+        self._lost_from: int | None = None
+        """Sample from which the loss counts that was reported and has no end yet."""
 
     @property
     def device(self) -> str:
@@ -257,6 +260,11 @@ class LiveSource:
     def _passed(self, chunks: list[AudioChunk]) -> Iterator[AudioChunk]:
         """Yield the chunks that are heard, after a gap or zeros for what is missing before each."""
         for chunk in chunks:
+            if self._lost_from is not None:
+                gone = (chunk.start_sample - self._lost_from) / SAMPLE_RATE
+                self._say("info", f"{self.back} after {gone:.{0 if gone >= 1 else 1}f} s.")
+                self._lost_from = None
+            self._captured_until = chunk.start_sample + len(chunk.samples)
             if self._paused:
                 self._silent_because = self._silent_because or PAUSED
                 continue
@@ -281,9 +289,6 @@ class LiveSource:
             self.skipped += missing
         if reason == SUSPENDED:
             self._notify(Notice("info", f"livetrans was suspended; {missing:.0f} s were not heard."))
-        elif self._loss_is_reported:
-            self._say("info", f"{self.back} after {missing:.0f} s.")
-        self._loss_is_reported = False
         if self._has_heard:
             self._report_gap(start_sample)
         self._silent_because = None
@@ -307,8 +312,8 @@ class LiveSource:
         self._notify(Notice(level, template.format(self._capture.device), self.gap_reason))
 
     def _report_loss(self) -> None:
-        if not self._loss_is_reported:
-            self._loss_is_reported = True
+        if self._lost_from is None:
+            self._lost_from = self._captured_until
             self._say("warning", self.lost)
 
     def _open_again(self, *, at_once: bool) -> Generator[AudioChunk, None, bool]:
@@ -335,8 +340,9 @@ class LiveSource:
 
 _UNNAMED = ("default", "pulse", "pipewire", "sysdefault")
 """ALSA's names for the sound server, which do not identify a microphone."""
-ZEROS_SECONDS = 5.0
-"""Seconds of samples that are exactly 0 after which the user is warned: no room is that quiet."""
+ZEROS_SECONDS, LATER_ZEROS_SECONDS = 5.0, 60.0
+"""Seconds of samples that are exactly 0 after which the user is warned, before any sound and after some: no room is
+that quiet, but some microphones give zeros between words."""
 
 
 class Microphone(LiveSource):
@@ -361,9 +367,10 @@ class Microphone(LiveSource):
         wanted = (None, None) if device is None else (capture.device, capture.number)
         self._zeros = 0
         """Frames since the last sample that was not 0."""
+        self._gave_sound = False
 
         def open_again() -> Capture:
-            self._zeros = 0
+            self._zeros, self._gave_sound = 0, False
             return open_capture(*wanted)
 
         super().__init__(capture, open_again, clock, notify)
@@ -383,8 +390,9 @@ class Microphone(LiveSource):
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
         """Report once that the device gives only zeros, and once that it gives sound again."""
-        before, limit = self._zeros, ZEROS_SECONDS * SAMPLE_RATE
+        before, limit = self._zeros, (LATER_ZEROS_SECONDS if self._gave_sound else ZEROS_SECONDS) * SAMPLE_RATE
         self._zeros = 0 if samples.any() else before + len(samples)
+        self._gave_sound = self._gave_sound or self._zeros == 0
         device = f"The microphone '{self._capture.device}' gives"
         if is_system_sound(self._capture.device):
             return  # Zeros are a pause in what is played.

@@ -215,9 +215,35 @@ def test_a_run_that_ends_while_its_device_is_being_opened_has_the_gap_at_once() 
     assert gaps == world.gaps == [Gap(1.0, 6.0, "suspended")]
 
 
-def test_zeros_are_said_once_and_so_is_the_sound_after_them() -> None:
+def test_a_device_that_comes_back_while_the_user_has_paused_is_reported_then_with_the_time_it_was_gone() -> None:
+    world, said = World(), list[str]()
+
+    def resume() -> None:
+        said.extend(notice.text for notice in world.notices)
+        source.pause(False)
+
+    world.capture(block(1), lambda: source.pause(True), block(2, 3.0))
+    for _ in range(3):
+        world.refuse()
+    world.capture(block(3), block(3), resume, block(4), lambda: source.close())
+    source = world.microphone()
+    assert spans([chunk for chunk in source if len(chunk.samples)]) == [(0.0, 1), (9.0, 4)]
+    assert [text.endswith("is back after 3 s.") for text in said] == [False, True]
+    assert world.gaps == [Gap(1.0, 9.0, "paused")]
+
+
+def test_a_device_that_was_gone_for_a_moment_was_not_gone_for_nothing() -> None:
     world = World()
-    world.capture(*[block(0)] * 20, block(1), *[block(0)] * 4, block(1), *[block(0)] * 9)
+    world.capture(block(1))
+    world.capture(lambda: world.clock.advance(0.4), block(2))
+    world.hear()
+    assert world.notices[1].text.endswith("is back after 0.4 s.")
+
+
+def test_zeros_are_said_once_and_so_is_the_sound_after_them() -> None:
+    """Once there was sound, they are waited for: some microphones give zeros between words."""
+    world = World()
+    world.capture(*[block(0)] * 20, block(1), *[block(0)] * 55, block(1), *[block(0)] * 70)
     world.hear()
     sentences = [notice.text for notice in world.notices if "gives no sound" not in notice.text]
     assert ["zeros" in sentence for sentence in sentences] == [True, False, True]
