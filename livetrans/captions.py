@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from livetrans.config import Term
 from livetrans.events import Caption, Event, Gap, NameCorrected, Repair, Transcript
-from livetrans.names.repair import Repairer, divided
+from livetrans.names.repair import Repairer, divided, form_of, forms_of
 
 SEGMENTS_KEPT = 2000
 """Segments that a long run remembers: hours of speech."""
@@ -78,6 +78,9 @@ def corrected_transcript(transcript: Transcript, name: NameCorrected) -> Transcr
 
     Where that was repaired to another term, only what was heard as the name was is changed.
     """
+    # A run may have many corrections, and most texts have none of these words.
+    if next(iter(forms_of(name.shown)), "") not in form_of(transcript.text):
+        return None
     if name.shown == name.heard:
         right = _repairer_of(name).repaired(transcript)
         return right if len(right.repairs) > len(transcript.repairs) else None

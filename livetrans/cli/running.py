@@ -76,6 +76,10 @@ class Ended(NamedTuple):
     """Whether the user left at once, before what was heard was translated."""
 
 
+class ScreenFailed(LivetransError):
+    """The screen has gone, and the run goes on."""
+
+
 def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes_subtitles: bool = False) -> Ended:
     """Run in two threads, on the screen or as lines, until the source ends or the user quits.
 
@@ -98,10 +102,15 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             if server:
                 server.on_read = pipeline.readers
             if on_screen and captions:
-                summary.was_left = not _run_on_screen(
-                    pipeline, source, pipeline.monitor.snapshot, captions.save, server
-                )
                 by_signal = False
+                try:
+                    summary.was_left = not _run_on_screen(
+                        pipeline, source, pipeline.monitor.snapshot, captions.save, server
+                    )
+                except ScreenFailed as fault:
+                    say(f"{fault} The captions go on as lines.")
+                    pipeline.add(open_lines(settings))
+                    by_signal = _run_as_lines(pipeline, summary)
             else:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
@@ -225,7 +234,8 @@ def _remove_old(output: OutputSettings, inputs: Sequence[Path]) -> None:
 def _run_as_lines(run: Run, summary: RunSummary) -> bool:
     """Run until the end; the first ending signal stops the run, the second leaves it. Return whether one came."""
     with _ending_signals() as count:
-        run.start()
+        if not run.is_started:
+            run.start()
         while not run.join(_POLL_SECONDS):
             if count() > 1:
                 summary.was_left = True
@@ -270,11 +280,13 @@ def _run_on_screen(
         threading.Thread(target=guard, name="guarding", daemon=True).start()
         failure = app.run()
         has_left.set()
+    if app.return_code and not failure:
+        raise ScreenFailed("The screen failed, as printed above; please report it.")
     pipeline.stop()
     # A second q does not wait for the last captions; the session file has everything until then.
     has_ended = pipeline.join(timeout=_LAST_WAIT)
-    if failure or app.return_code:
-        raise LivetransError(failure or "The screen failed, as printed above; please report it.")
+    if failure:
+        raise LivetransError(failure)
     return has_ended
 
 

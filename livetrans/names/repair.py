@@ -66,11 +66,11 @@ def tokens_of(text: str) -> list[Token]:
         end = begin + len(core)
         is_next = bool(tokens) and _GAP.fullmatch(text, tokens[-1].end, begin) is not None
         owner_end = end - 2 if core.endswith(_POSSESSIVE) else end
-        tokens.append(Token(_form(core), begin, end, is_next, owner_end))
+        tokens.append(Token(form_of(core), begin, end, is_next, owner_end))
     return tokens
 
 
-def _form(word: str) -> str:
+def form_of(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
 
 

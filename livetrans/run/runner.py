@@ -71,7 +71,7 @@ class Run(ABC):
         self._glossary_changed: tuple[int, int] | None = None
         self._change = threading.Condition()
         self._listening: Listening | None = None
-        self._is_started = False
+        self.is_started = False
         self._is_stopping = False
         self._loading: set[str] = set()
         self._working: set[str] = set()
@@ -79,12 +79,16 @@ class Run(ABC):
         self._record_failure: BaseException | None = None
         self._ended = threading.Event()
 
+    def add(self, sink: Sink) -> None:
+        """Pass what is published from now on to another sink."""
+        self._publisher.add(sink)
+
     def start(self, *sinks: Sink) -> None:
         """Start the threads, with further sinks; returns at once."""
         for sink in sinks:
-            self._publisher.add(sink)
+            self.add(sink)
         work = self._work()
-        self._is_started = True
+        self.is_started = True
         self._loading, self._working = set(work), set(work)
         for name, function in work.items():
             threading.Thread(target=self._guard, args=(name, function), name=name, daemon=True).start()
@@ -97,7 +101,7 @@ class Run(ABC):
             BaseException: what made the run fail, after its end was published.
             RecordIncomplete: the run went well, but for its record.
         """
-        if not self._is_started:
+        if not self.is_started:
             self._publisher.close()
             return True
         if not self._ended.wait(timeout):

@@ -31,7 +31,7 @@ from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
 from livetrans.tui.status import Loading, MessageRow, Messages, MessagesSheet, Phase, TopBar
 from livetrans.tui.themes import DARK, THEMES
-from livetrans.tui.wrapped import Sheet
+from livetrans.tui.wrapped import NotDrawn, Sheet
 
 POLL_SECONDS = 0.25
 """Seconds between two looks at figures and signals. Nobody can read figures that change more often."""
@@ -102,6 +102,8 @@ class LivetransApp(App[str]):
         self._paused = self._quitting = self._is_started = False
         self._failure: str | None = None
         self._below = 0
+        self.not_drawn: set[str] = set()
+        """The kinds of widgets that failed to draw what they have."""
         self._boards = Boards(settings)
         self._sink = ScreenSink(self)
         self._top = TopBar(self._full_title(), limit)
@@ -224,6 +226,12 @@ class LivetransApp(App[str]):
             self._loading_bar.show(notice.text)
         else:
             self._row.add(notice)
+
+    def on_not_drawn(self, message: NotDrawn) -> None:
+        if message.widget not in self.not_drawn:
+            self.not_drawn.add(message.widget)
+            reason = f"{message.widget}: {type(message.fault).__name__}: {message.fault}"
+            self._row.add(Notice("warning", f"A part of the screen cannot be drawn ({reason}); please report it."))
 
     def _end(self, ended: RunEnded) -> None:
         self._enter(Phase.ENDED)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from math import ceil
 from typing import ClassVar
@@ -29,7 +30,7 @@ from livetrans.base.text import (
 from livetrans.captions import key_of
 from livetrans.events import Caption
 from livetrans.tui.board import HISTORY_CAPTIONS, Board, Source
-from livetrans.tui.wrapped import WrappedText, in_lines
+from livetrans.tui.wrapped import WrappedText, drawn, in_lines
 
 SENTENCE_CELLS = 280
 """Cells of a long sentence's translation: 40 words, the most that a segment has."""
@@ -336,4 +337,4 @@ class Panes(Vertical):
         """Draw what is current on the board of each track; the sentence `waiting` where nothing ever was on any."""
         waiting = "" if any(board.has_shown_text for board in boards) else waiting
         for pane, board in zip(self._panes, boards, strict=True):
-            pane.show(board, waiting)
+            drawn(pane, partial(pane.show, board, waiting), None)

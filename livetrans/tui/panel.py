@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from livetrans.base.text import display_width, duration, fitted, visible
 from livetrans.metrics.monitor import Snapshot
+from livetrans.tui.wrapped import drawn
 
 DASH = "–"
 """Shown for a number without a measurement; zero is a measurement."""
@@ -310,10 +311,10 @@ class Figures(Static):
         if now == self._shown or self.content_size.width == 0:
             return
         self._shown = now
-        drawn = draw(*now)
-        rows = drawn.plain.count("\n")
+        text = drawn(self, lambda: draw(*now), Content(""))
+        rows = text.plain.count("\n")
         # A layout places all captions of the history too, however little has changed here.
-        self.update(drawn, layout=rows != self._rows)
+        self.update(text, layout=rows != self._rows)
         self._rows = rows
 
     async def on_click(self, event: Click) -> None:
@@ -368,7 +369,7 @@ class Strip(Static):
         super().__init__(id=id, markup=False)
 
     def show(self, snapshot: Snapshot, panel: str) -> None:
-        text = strip_text(snapshot, panel, self.content_size.width)
+        text = drawn(self, lambda: strip_text(snapshot, panel, self.content_size.width), "")
         if text != self.content:
             self.update(Content(text), layout=False)
 

@@ -18,7 +18,7 @@ from livetrans.events import Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.models.chosen import LIMIT
 from livetrans.tui.panel import left_out
-from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
+from livetrans.tui.wrapped import Sheet, WrappedText, drawn, in_lines
 
 ANSWER_SECONDS = 6.0
 """How long the answer to a key is shown, in seconds. A warning is shown until it is read or no longer true."""
@@ -72,7 +72,8 @@ class TopBar(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        return top_row(self._title, self._limit, *self._state, self.content_size.width)
+        width = self.content_size.width
+        return drawn(self, lambda: top_row(self._title, self._limit, *self._state, width), Content(""))
 
 
 def top_row(title: str, limit: str, state: str, short_state: str, width: int) -> Content:
@@ -178,7 +179,7 @@ class MessageRow(Widget):
         self._timer: Timer | None = None
 
     def render(self) -> Content:
-        return self._messages.row(self.content_size.width)
+        return drawn(self, lambda: self._messages.row(self.content_size.width), Content(""))
 
     def show_state(self, text: str) -> None:
         """Show the state of the run, in place of an answer."""

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from livetrans.base.text import END_ISOLATE, RIGHT_TO_LEFT, display_width, line_spans
+
+Drawn = TypeVar("Drawn")
+
+
+@dataclass
+class NotDrawn(Message):
+    """A widget failed to draw what it has."""
+
+    widget: str
+    fault: Exception
+
+
+def drawn(widget: Widget, draw: Callable[[], Drawn], nothing: Drawn) -> Drawn:
+    """Return what `draw` returns; `nothing` where it fails, and the app says so: one widget must not end a run."""
+    try:
+        return draw()
+    except Exception as fault:  # Whatever it is.
+        widget.post_message(NotDrawn(type(widget).__name__, fault))
+        return nothing
 
 
 def in_lines(content: Content, width: int, right_to_left: bool = False) -> list[Content]:
@@ -49,7 +71,8 @@ class WrappedText(Widget):
 
     def lines(self, width: int) -> list[Content]:
         if width != self._wrapped[0]:
-            self._wrapped = (width, self.wrap(width) if width > 0 else [])
+            nothing: list[Content] = []
+            self._wrapped = (width, drawn(self, lambda: self.wrap(width), nothing) if width > 0 else nothing)
         return self._wrapped[1]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -15,7 +15,7 @@ import pytest
 
 from livetrans.base.clock import SystemClock
 from livetrans.base.errors import LivetransError, SourceError
-from livetrans.cli import messages, running
+from livetrans.cli import messages, run, running
 from livetrans.cli.messages import LinesAbove, progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource, RunSummary
 from livetrans.config import OutputSettings, Settings
@@ -23,6 +23,7 @@ from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.runner import Run
+from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import PlainOutput
 from livetrans.tui import app as tui_app
@@ -37,6 +38,7 @@ class InterruptedRun(Run):
         self.stops = 0
         self._stops_until_end = stops
         self._lock = threading.Lock()
+        self.is_started = False
 
     def start(self, *sinks: object) -> None: ...
 
@@ -217,3 +219,29 @@ def test_a_line_is_cut_between_words_and_a_command_is_not_cut() -> None:
     advice = "fetch one with `livetrans models pull small --from en --to de`, or name one"
     assert "`livetrans models pull small --from en --to de`," in messages._wrapped(advice, 30).splitlines()
     assert messages._wrapped(text, 0) == text
+
+
+@pytest.mark.usefixtures("translator_path")
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_run_whose_screen_fails_goes_on_as_lines(
+    has_begun: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Screen:
+        return_code = 1
+
+        def __init__(self, run: Pipeline, *_positional: object, **_named: object) -> None:
+            self._run = run
+
+        def run(self) -> None:
+            if has_begun:
+                self._run.start()
+
+    monkeypatch.setattr(tui_app, "LivetransApp", Screen)
+    monkeypatch.setattr(running, "wants_screen", lambda output: True)
+    talk = tmp_path / "talk.jsonl"
+    heard = (Transcript(number, 0, "Good morning.", "", True, number, number + 0.5) for number in range(3))
+    talk.write_text("".join(f"{to_line(Record(0.0, one))}\n" for one in heard), encoding="utf-8")
+    code = run(["replay", str(talk), "--no-session"])
+    shown = capsys.readouterr()
+    assert (code, shown.err.count("The captions go on as lines.")) == (0, 1), shown.err
+    assert len(shown.out.splitlines()) >= 2, "the first may have come before the screen was gone"

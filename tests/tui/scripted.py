@@ -277,3 +277,4 @@ async def on_stage(*opening: Event, size: tuple[int, int] = (80, 24), **options:
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         yield Stage(app, pilot, run)
+        assert not app.not_drawn

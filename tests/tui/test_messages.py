@@ -13,7 +13,7 @@ from livetrans.events import Notice
 from livetrans.models.chosen import LIMIT
 from livetrans.tui import status as module
 from livetrans.tui.status import Messages
-from tests.tui.scripted import Stage, conversation, ended, on_stage
+from tests.tui.scripted import Stage, caption, conversation, ended, on_stage
 
 pytestmark = pytest.mark.asyncio
 
@@ -115,3 +115,20 @@ async def test_the_row_is_one_row_and_shows_the_newest_warning(said: list[Any], 
         assert "\n" not in row and display_width(row) <= width
         assert row.startswith("!") == bool(messages.warnings)
     assert [one for one in said if isinstance(one, Notice)] == list(messages.said)
+
+
+@pytest.mark.parametrize("drawing", ["panel.draw", "panel.strip_text", "status.top_row", "captions.caption_content"])
+async def test_a_widget_that_cannot_draw_shows_nothing_and_the_run_goes_on(
+    drawing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_positional: object, **_named: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr(f"livetrans.tui.{drawing}", fail)
+    async with on_stage(*conversation(), size=(120, 40)) as stage:
+        await stage.play(caption(7, "Danach.", final=True), caption(8, "Und weiter"))
+        assert not stage.leaving and len(stage.app.not_drawn) >= (drawing != "panel.strip_text")
+        assert "captions" in drawing or "Danach." in stage.text
+        await stage.press("n")
+        assert "ZeroDivisionError: a fault" in stage.unframed or drawing == "panel.strip_text"
+        stage.app.not_drawn.clear()
