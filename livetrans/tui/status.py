@@ -140,9 +140,9 @@ class Messages:
             for warning in self.warnings
             if warning.text != notice.text and (notice.about is None or warning.about != notice.about)
         ]
-        if notice.level == "info":
+        if notice.level == "info" or notice.about == LIMIT:  # The top bar says that throughout.
             self.answer = notice.text
-        elif notice.about != LIMIT:  # The top bar says that throughout.
+        else:
             self.warnings.append(notice)
 
     def row(self, width: int) -> Content:

@@ -84,9 +84,13 @@ async def test_a_warning_ends_when_it_is_not_true_any_more() -> None:
         assert "plays nothing yet" not in stage.text and "plays now" in stage.text
 
 
-async def test_a_fact_that_the_top_bar_says_throughout_is_no_warning_in_the_row_too() -> None:
+async def test_a_fact_that_the_top_bar_says_throughout_is_in_the_row_for_some_seconds_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.05)
     notice = Notice("warning", "The embedded recogniser understands synthetic voices only.", LIMIT)
     async with on_stage(*conversation(), notice, limit="synthetic voices only", size=(120, 30)) as stage:
+        await stage.pilot.pause(0.1)
         assert stage.text.count("synthetic voices only") == 1
         await stage.press("n")
         assert notice.text in stage.unframed
