@@ -53,7 +53,8 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "sounddevice": "livetrans.audio.portaudio",
     "textual": "livetrans.tui",
     "threading": ("livetrans.audio", "livetrans.cli", "livetrans.metrics.monitor", "livetrans.run", "livetrans.serve"),
-    "onnxruntime": ("livetrans.speech.gate", "livetrans.speech.transducer"),
+    "onnxruntime": ("livetrans.speech.detectors", "livetrans.speech.transducer"),
+    "webrtcvad": "livetrans.speech.detectors",
 }
 """Where a library may be imported: a module, or a package with its modules. The only such list."""
 PACKAGE = Path(livetrans.__file__).parent

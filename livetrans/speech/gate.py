@@ -1,38 +1,27 @@
 """The voice-activity gate passes on speech, marks pauses, and drops silence, noise and music.
 
-It asks Silero's detector, a small network with a memory of the sound before, which comes with faster-whisper. Rules of
-levels cannot do this: music and a keyboard rise and fall in level as speech does.
+It asks a detector (`livetrans.speech.detectors`). Rules of levels cannot do this: music and a keyboard rise and fall in
+level as speech does.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 from math import ceil
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livetrans.config import GateSettings
-from livetrans.events import FULL_SCALE, SAMPLE_RATE, AudioChunk, SpeechChunk
+from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
+from livetrans.speech.detectors import Detector, detector_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WINDOW = 512
-"""Samples of a window, 32 ms: what Silero takes."""
-OPENING_WINDOWS = 31
-"""One second, within which the voiced windows that open the gate must come."""
-OPENS = (0.1, 0.2, 0.3, 0.5)
-"""Probability of speech from which a window is voiced while the gate is closed, for each strictness."""
-STAYS = 0.5
-"""Share of that probability from which it is voiced while the gate is open."""
-CONTEXT = 64
-"""Samples before a window that Silero takes with it."""
+OPENING_SECONDS = 1.0
+"""Time within which the voiced windows that open the gate must come."""
 
 
 @dataclass(slots=True)
@@ -43,23 +32,23 @@ class _Window:
 
 
 class VoiceActivityGate:
-    """A gate that cuts sound into windows of 32 ms, aligned to the sample count, and passes on those of speech.
+    """A gate that cuts sound into the windows of its detector, aligned to the sample count, and passes on speech.
 
     Chunks between pauses are contiguous; no sample comes twice. `open` is whether speech is passing.
     """
 
-    def __init__(self, settings: GateSettings, detect: Callable[[NDArray[np.int16]], float] | None = None) -> None:
-        """`detect` returns the probability of speech in a window; it is called once for each window, in order."""
-        self._detect = detect or silero()
-        self._opens = OPENS[settings.aggressiveness]
-        self._pause_windows = max(_windows(settings.pause), 1)
-        self._pre_roll_windows = _windows(settings.pre_roll)
-        self._hang_over_windows = min(_windows(settings.hang_over), self._pause_windows)
-        self._minimum_windows = max(_windows(settings.minimum_speech), 1)
+    def __init__(self, settings: GateSettings, detector: Detector | None = None) -> None:
+        """`detector`: instead of that of the settings."""
+        self._detector = detector or detector_of(settings)
+        self._pause_windows = max(self._windows(settings.pause), 1)
+        self._pre_roll_windows = self._windows(settings.pre_roll)
+        self._hang_over_windows = min(self._windows(settings.hang_over), self._pause_windows)
+        self._minimum_windows = max(self._windows(settings.minimum_speech), 1)
+        opening = int(OPENING_SECONDS * SAMPLE_RATE) // self._detector.window
         self._rest = np.zeros(0, dtype=np.int16)
         self._next_sample = 0
-        self._recent: deque[_Window] = deque(maxlen=OPENING_WINDOWS)
-        longest = max(OPENING_WINDOWS + self._pre_roll_windows, self._pause_windows)
+        self._recent: deque[_Window] = deque(maxlen=opening)
+        longest = max(opening + self._pre_roll_windows, self._pause_windows)
         self._held: deque[_Window] = deque(maxlen=longest)
         """Closed: the sound from which an opening is taken. Open: the sound of a pause that may yet end."""
         self._unvoiced_windows = 0
@@ -79,9 +68,10 @@ class VoiceActivityGate:
         self._next_sample += len(chunk.samples)
         samples = np.concatenate([self._rest, chunk.samples])
         start = self._next_sample - len(samples)
-        whole = len(samples) // WINDOW * WINDOW
-        for offset in range(0, whole, WINDOW):
-            self._take(samples[offset : offset + WINDOW], start + offset)
+        window = self._detector.window
+        whole = len(samples) // window * window
+        for offset in range(0, whole, window):
+            self._take(samples[offset : offset + window], start + offset)
         self._rest = samples[whole:]
         return self._ready()
 
@@ -91,8 +81,7 @@ class VoiceActivityGate:
         return self._ready()
 
     def _take(self, samples: NDArray[np.int16], start_sample: int) -> None:
-        is_voiced = self._detect(samples) >= self._opens * (STAYS if self.open else 1.0)
-        window = _Window(samples, start_sample, is_voiced)
+        window = _Window(samples, start_sample, self._detector.is_voiced(samples, self.open))
         if self.open:
             self._go_on(window)
             return
@@ -162,37 +151,5 @@ class VoiceActivityGate:
         chunks, self._chunks = self._chunks, []
         return chunks
 
-
-def silero() -> Callable[[NDArray[np.int16]], float]:
-    """Return Silero's probability of speech in a window; its memory goes from window to window."""
-    session = _silero_session()
-    memory = {"h": np.zeros((1, 1, 128), np.float32), "c": np.zeros((1, 1, 128), np.float32)}
-    before = np.zeros(CONTEXT, np.float32)
-
-    def detect(window: NDArray[np.int16]) -> float:
-        nonlocal before
-        samples = window.astype(np.float32) / np.float32(FULL_SCALE)
-        inputs = {"input": np.concatenate([before, samples])[None], **memory}
-        probability, memory["h"], memory["c"] = session.run(None, inputs)
-        before = samples[-CONTEXT:]
-        return float(probability.item())
-
-    return detect
-
-
-@cache
-def _silero_session() -> Any:
-    """Load the network once; gates share it, as their memory is an input of each call."""
-    import onnxruntime
-
-    package = find_spec("faster_whisper")  # which need not be imported
-    assert package and package.origin
-    path = next((Path(package.origin).parent / "assets").glob("silero_vad*.onnx"))
-    options = onnxruntime.SessionOptions()
-    options.inter_op_num_threads = options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def _windows(seconds: float) -> int:
-    return ceil(round(seconds * SAMPLE_RATE / WINDOW, 6))
+    def _windows(self, seconds: float) -> int:
+        return ceil(round(seconds * SAMPLE_RATE / self._detector.window, 6))

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, count, pairwise, takewhile
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -70,6 +70,8 @@ class WhisperPasses(ABC):
         Raises:
             UsageError: the model does not know a language of the settings.
         """
+        import numpy.ma  # noqa: F401, which faster-whisper's median would load in the first pass
+
         self.traits = model_traits(config, pieces)
         self.maximum_length = self.traits.maximum_length
         self.languages = languages
@@ -222,25 +224,23 @@ class HotWords:
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = words
+        """Written by `replace` alone, and the times by word: so no thread takes back what the other has changed."""
+        self._times: dict[str, int] = {}
+        self._now = count(1)
 
     def replace(self, words: tuple[str, ...]) -> None:
-        """Take other words, from any thread; those that stay keep their places."""
-        kept = tuple(word for word in self._words if word in words)
-        self._words = (*(word for word in words if word not in kept), *kept)
+        """Take other words, from any thread; those that stay keep their places, and new ones come first."""
+        self._times.update(dict.fromkeys({*words}.difference(self._words), next(self._now)))
+        self._words = words
 
     def use(self, text: str) -> None:
         """Put the words that are in a text before the others."""
-        spoken = text.casefold()
-        used = {word for word in self._words if word.casefold() in spoken}
-        if used:
-            self._words = (
-                *(word for word in self._words if word in used),
-                *(one for one in self._words if one not in used),
-            )
+        spoken, now = text.casefold(), next(self._now)
+        self._times.update((word, now) for word in self._words if word.casefold() in spoken)
 
     def fitting(self, tokens: Callable[[str], int], most: int) -> tuple[str, ...]:
         """Return the first words that take at most so many tokens together."""
-        words = self._words
+        words = sorted(self._words, key=lambda word: -self._times.get(word, 0))
         lengths = takewhile(lambda length: length <= most, accumulate(map(tokens, words)))
         return tuple(word for word, _ in zip(words, lengths, strict=False))
 

@@ -1,10 +1,10 @@
 """Words that the gate and the embedded recogniser write where nobody speaks.
 
-    python tests/benchmarks/words_in_noise.py [--minutes 60] [KIND ...]
+    python tests/benchmarks/words_in_noise.py [--minutes 60] [--gate silero|webrtcvad] [KIND ...]
 
 Silence, a room, a fan, hum, music and a keyboard are synthetic, each from its own seed, so every run hears the same.
-Passes fall on the interval, whatever the machine. Prints for each kind: the seconds that the gate let through, passes,
-and the words of finals and of any update.
+Passes fall on the interval, whatever the machine. Prints for each kind: the seconds that the gate let through and its
+processor time, passes, and the words of finals and of any update.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from time import process_time
 from zlib import crc32
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from livetrans.base.clock import SystemClock
 from livetrans.base.installation import data_folder
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
-from livetrans.events import SAMPLE_RATE, AudioChunk
+from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.recogniser import Recogniser
 from livetrans.speech.transcriber import Transcriber
@@ -123,6 +124,8 @@ class Written:
     """What came of the sound."""
 
     passed_seconds: float = 0.0
+    gate_seconds: float = 0.0
+    """Processor time."""
     passes: int = 0
     shown: int = 0
     """Words of the longest hypothesis of each segment."""
@@ -133,12 +136,19 @@ class Written:
         return sum(len(final.split()) for final in self.finals)
 
 
-def listen(kind: str, minutes: float, recogniser: Recogniser) -> Written:
+def listen(kind: str, minutes: float, recogniser: Recogniser, settings: GateSettings) -> Written:
     """Pass the sound through the gate and the transcriber, as a run does, at full speed."""
-    gate = VoiceActivityGate(GateSettings())
+    gate = VoiceActivityGate(settings)
     transcriber = Transcriber(recogniser, replace(TranscriberSettings(), adaptive=False), SystemClock())
     written, longest = Written(), dict[int, int]()
-    speech = (piece for chunk in chunks(kind, minutes) for piece in gate.feed(chunk))
+
+    def fed(chunk: AudioChunk) -> list[SpeechChunk]:
+        start = process_time()
+        passed = gate.feed(chunk)
+        written.gate_seconds += process_time() - start
+        return passed
+
+    speech = (piece for chunk in chunks(kind, minutes) for piece in fed(chunk))
     for piece in (*speech, *gate.flush()):
         written.passed_seconds += len(piece.samples) / SAMPLE_RATE
         for transcript in transcriber.feed(piece):
@@ -153,15 +163,17 @@ def listen(kind: str, minutes: float, recogniser: Recogniser) -> Written:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--gate", choices=("silero", "webrtcvad"), default="silero")
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND")
     options = parser.parse_args()
     from livetrans.speech.whisper import WhisperRecogniser
 
     recogniser = WhisperRecogniser(RecogniserSettings(data_folder("models") / "livetrans-recogniser-en"))
     for kind in options.kinds:
-        written = listen(kind, options.minutes, recogniser)
+        written = listen(kind, options.minutes, recogniser, GateSettings(options.gate))
         print(
-            f"{kind:9} {options.minutes:.0f} min: gate {written.passed_seconds:6.0f} s, {written.passes:5} passes, "
+            f"{kind:9} {options.minutes:.0f} min: gate {written.passed_seconds:6.0f} s "
+            f"({written.gate_seconds / options.minutes:.2f} s of processor time a minute), {written.passes:5} passes, "
             f"{written.words:4} words in {len(written.finals)} finals, {written.shown} shown; {written.finals[:5]}",
             flush=True,
         )

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from livetrans.config import GateSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
-from livetrans.speech.gate import OPENING_WINDOWS, WINDOW, VoiceActivityGate
+from livetrans.speech.gate import OPENING_SECONDS, VoiceActivityGate
 from tests.audio.rooms import recording
 from tests.benchmarks.words_in_noise import KINDS
 from tests.benchmarks.words_in_noise import chunks as chunks_of
 
 DEFAULT = GateSettings()
+WINDOW = 512
+OPENING_WINDOWS = round(OPENING_SECONDS * SAMPLE_RATE) // WINDOW
 SECONDS = WINDOW / SAMPLE_RATE
 MINIMUM = ceil(DEFAULT.minimum_speech / SECONDS)
 
@@ -27,12 +29,17 @@ def sound(windows: list[bool]) -> np.ndarray:
     return (np.repeat(levels, WINDOW) + np.arange(len(levels) * WINDOW) % 7).astype(np.int16)
 
 
-def voiced(window: np.ndarray) -> float:
-    return float(np.abs(window).max() > 500)
+class Loud:
+    """Takes what is loud for speech."""
+
+    window = WINDOW
+
+    def is_voiced(self, samples: np.ndarray, is_open: bool) -> bool:
+        return bool(np.abs(samples).max() > 500)
 
 
 def gate(samples: np.ndarray, sizes: list[int], options: GateSettings = DEFAULT) -> list[SpeechChunk]:
-    detector = VoiceActivityGate(options, voiced)
+    detector = VoiceActivityGate(options, Loud())
     chunks: list[SpeechChunk] = []
     position, turn = 0, 0
     while position < len(samples):
@@ -99,7 +106,7 @@ def test_a_silence_ends_the_segment_once_it_is_as_long_as_the_pause(pause: float
 
 
 def test_silence_is_never_held_without_bound() -> None:
-    detector = VoiceActivityGate(replace(DEFAULT, pause=3.0), voiced)
+    detector = VoiceActivityGate(replace(DEFAULT, pause=3.0), Loud())
     detector.feed(AudioChunk(sound([True] * 40 + [False] * 1000), 0))
     assert len(detector._held) <= ceil(3.0 / SECONDS)
 
@@ -153,6 +160,19 @@ def test_what_is_not_speech_does_not_open_the_gate(kind: str) -> None:
     assert [chunk for piece in chunks_of(kind, 0.5) for chunk in detector.feed(piece)] == []
 
 
+@pytest.mark.parametrize("strictness", range(4))
+def test_webrtcvad_passes_speech_and_drops_silence(strictness: int) -> None:
+    options = GateSettings("webrtcvad", strictness)
+    speech = recording("dialogue")[: 20 * SAMPLE_RATE]
+    samples = np.concatenate([np.zeros(5 * SAMPLE_RATE, np.int16), speech, np.zeros(5 * SAMPLE_RATE, np.int16)])
+    gate, passed = VoiceActivityGate(options), np.zeros(len(samples) + SAMPLE_RATE, bool)
+    for chunk in (*gate.feed(AudioChunk(samples, 0)), *gate.flush()):
+        passed[chunk.start_sample : chunk.start_sample + len(chunk.samples)] = True
+    loud = np.abs(speech) > 0.5 * np.sqrt((speech.astype(float) ** 2).mean())
+    assert passed[5 * SAMPLE_RATE :][: len(speech)][loud].mean() > 0.97
+    assert not passed[: 4 * SAMPLE_RATE].any() and not passed[-4 * SAMPLE_RATE :].any()
+
+
 @pytest.mark.parametrize("gain", [1.0, 0.1, 0.02])
 @pytest.mark.parametrize("kind", ["silence", "fan"])
 def test_speech_passes_loud_and_quiet_alone_and_in_noise(gain: float, kind: str) -> None:
@@ -168,7 +188,7 @@ def test_speech_passes_loud_and_quiet_alone_and_in_noise(gain: float, kind: str)
 
 
 def test_a_hole_in_the_sound_is_a_pause() -> None:
-    detector = VoiceActivityGate(DEFAULT, voiced)
+    detector = VoiceActivityGate(DEFAULT, Loud())
     samples = sound([True] * 40)
     detector.feed(AudioChunk(samples, 0))
     chunks = detector.feed(AudioChunk(samples, 100_000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -339,6 +341,15 @@ def test_the_hot_words_used_last_come_first(random_model: Path) -> None:
 
 def test_words_in_silence_that_are_all_expected_are_told_from_speech() -> None:
     hot = HotWords(("OpenRouter", "Siobhan"))
+
+    class Spoken(str):
+        def casefold(self) -> str:
+            hot.replace(("Grimnir", "Siobhan"))
+            return "siobhan"
+
+    hot.use(Spoken())
+    assert hot.fitting(len, 99) == ("Siobhan", "Grimnir"), "a list that comes meanwhile is kept"
+    hot.replace(("OpenRouter", "Siobhan"))
     assert hot.is_all_of("Siobhan, OpenRouter.") and hot.is_all_of("openrouter")
     assert not hot.is_all_of("") and not hot.is_all_of("with Siobhan") and not HotWords(()).is_all_of(".")
 
@@ -418,3 +429,19 @@ def test_a_large_model_takes_a_macs_performance_cores(
     assert usual_threads(weights, 0, "linux") == 0
     weights.write_bytes(b"small")
     assert usual_threads(weights, 0, "darwin") == 1
+
+
+@pytest.mark.long
+def test_what_a_first_pass_needs_is_loaded_with_the_model(recogniser_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; import numpy as np\n"
+        "from livetrans.config import RecogniserSettings\n"
+        "from livetrans.speech.whisper import WhisperRecogniser\n"
+        f"recogniser = WhisperRecogniser(RecogniserSettings(Path({str(recogniser_path)!r}), 'en'))\n"
+        "from livetrans.audio.file import AudioFile; from livetrans.base.clock import SystemClock\n"
+        f"sound = AudioFile(Path({str(RECORDINGS / 'demo.flac')!r}), SystemClock(), False)\n"
+        "samples = np.concatenate([chunk.samples for chunk in sound])[:48000].astype(np.float32) / 32768\n"
+        "before = set(sys.modules); assert recogniser.recognise(samples).words; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
