@@ -114,7 +114,7 @@ FOLDS = {
     "session.store": "counts segments for a list of sessions",
     "tui.app": "passes captions on",
     "tui.board": "reads the fold; a message that waits is replaced by a newer one of its segment",
-    "cli.running": "tells whether anything came",
+    "run.summary": "tells whether anything came",
 }
 """The modules that look whether an event is a caption or a transcript, with what they do. What keeps captions by their
 segment reads `Captions`: seven folds of this kind had come to differ before there was one."""

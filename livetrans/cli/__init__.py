@@ -25,7 +25,8 @@ from livetrans.base.errors import LivetransError, UsageError, sentence
 from livetrans.base.installation import end_started_processes
 from livetrans.base.text import one_line
 from livetrans.cli.declarations import LazyCommand, LazyGroup
-from livetrans.cli.messages import HANGUP, discard_output, leave_terminal, say
+from livetrans.cli.messages import discard_output, say
+from livetrans.run.signals import HANGUP, leave_terminal
 
 # numpy's BLAS reads this when it is imported. With more threads, the others spin for 0.1 s after each pass.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import signal
 import sys
 import textwrap
 from shutil import get_terminal_size
@@ -23,10 +21,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from livetrans.events import Notice
-
-
-HANGUP = getattr(signal, "SIGHUP", None)
-"""What a terminal sends when it closes; Windows has no such signal."""
 
 
 def say(text: str, *, above: Progress | None = None) -> None:
@@ -51,24 +45,6 @@ def _wrapped(text: str, columns: int) -> str:
 def discard_output() -> None:
     """Send the interpreter's last flush to /dev/null: it would fail, as stdout has no reader."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def leave_terminal() -> None:
-    """Redirect output to the null device once the terminal is gone: a failing write would end the run.
-
-    This runs in the signal handler, as the next write may come first; it makes system calls only, without locks.
-    """
-    import termios
-
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):
-        try:
-            termios.tcgetattr(descriptor)
-        except termios.error as error:
-            # Files and pipes give ENOTTY; a terminal can be there still, as after `kill -HUP`, and gives no error.
-            if error.args[0] == errno.EIO:
-                os.dup2(nowhere, descriptor)
-    os.close(nowhere)
 
 
 def warn(notice: Notice) -> None:

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import LivetransError, SessionError
-from livetrans.base.installation import end_started_processes
 from livetrans.base.text import counted, duration
-from livetrans.cli.messages import HANGUP, LinesAbove, discard_output, leave_terminal, progress_bar, say
+from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.options import wants_screen
 from livetrans.config import OutputSettings, Settings
-from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.events import Event, Notice, Record, RunEnded, SourceProgress
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Rest, Resuming, open_rest
 from livetrans.run.runner import OpenListening, PlainLoop, Run
+from livetrans.run.signals import end_without_terminal, ending_signals
+from livetrans.run.summary import RunSummary, measured
 from livetrans.serve.address import parse_serve_address
 from livetrans.session.export import LastCaptions
 from livetrans.session.recorded import Unfinished
-from livetrans.session.recorder import AUDIO_FILE, SessionRecorder
+from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink, open_lines, open_records
-from livetrans.session.store import older_than, remove, sessions_folder, shell_name
+from livetrans.session.store import older_than, remove, shell_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -40,13 +38,9 @@ if TYPE_CHECKING:
     from livetrans.audio.file import AudioFile
     from livetrans.serve.server import CaptionServer
 
-_ENDING_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([HANGUP] if HANGUP else [])]
-
 _POLL_SECONDS = 0.1
 _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
-_STALLED_CHECKS = 10
-"""Seconds for which the screen may not ask for signals after one has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
     on_screen = wants_screen(settings.output)
     with serving(settings.output) as server:
         records = open_records(settings.output)
-        summary = RunSummary(records, writes_subtitles=writes_subtitles)
+        summary = RunSummary(say, records, writes_subtitles=writes_subtitles)
         sinks: list[Sink] = [summary, server.lines] if server else [summary]
         translating = partial(open_translating, settings, clock)
         with summary:
@@ -126,7 +120,7 @@ def run_at_once(source: OpenSource, captions: LastCaptions | None = None, *, wri
     settings, clock = source.settings, source.clock
     records = open_records(settings.output)
     translating = partial(open_translating, settings, clock)
-    with RunSummary(records, writes_subtitles=writes_subtitles) as summary, _lines_and_bar(settings) as sinks:
+    with RunSummary(say, records, writes_subtitles=writes_subtitles) as summary, _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
         kept = [captions] if captions else []
         run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary, *kept], records)
@@ -179,7 +173,7 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return False
     clock = SystemClock(unfinished.at)
-    summary = RunSummary([recorder], has_words=unfinished.has_words)
+    summary = RunSummary(say, [recorder], has_words=unfinished.has_words)
     listening = partial(open_rest, settings, clock, unfinished, rests)
     translating = partial(open_translating, settings, clock)
     with summary, _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
@@ -193,21 +187,8 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
 
 
 def _say_figures(run: Run) -> None:
-    """Say what the panel would show at the end, as far as it was measured."""
-    figures = run.monitor.snapshot()
-    parts = []
-    if figures.lag_median is not None:
-        parts.append(f"median lag {figures.lag_median:.2f} s, 95 % within {figures.lag_p95:.2f} s")
-    if figures.ne_screen is not None and figures.segments > 1:  # One sentence says nothing of flicker.
-        parts.append(f"NE of the screen {figures.ne_screen:.2f}")
-    if figures.ne_compared is not None:
-        compared = f"{figures.ne_compared:.2f}, by re-translation {figures.ne_retranslation:.2f}"
-        parts.append(f"in {figures.compared_updates} compared updates {compared}")
-    if figures.speedup_text:
-        how = "estimated" if figures.speedup is None else "measured"
-        parts.append(f"speedup {figures.speedup_text}, {how}")
-    if parts:
-        say(f"Measured: {'; '.join(parts)}")
+    if text := measured(run.monitor.snapshot()):
+        say(text)
 
 
 @contextlib.contextmanager
@@ -233,7 +214,7 @@ def _remove_old(output: OutputSettings, inputs: Sequence[Path]) -> None:
 
 def _run_as_lines(run: Run, summary: RunSummary) -> bool:
     """Run until the end; the first ending signal stops the run, the second leaves it. Return whether one came."""
-    with _ending_signals() as count:
+    with ending_signals() as count:
         if not run.is_started:
             run.start()
         while not run.join(_POLL_SECONDS):
@@ -259,10 +240,10 @@ def _run_on_screen(
     """Run until the user leaves; return whether the run ended before that."""
     from livetrans.tui.app import LivetransApp
 
-    with _ending_signals(on_terminal=True) as count:
+    with ending_signals(on_terminal=True) as count:
         asked = threading.Event()
 
-        def ending_signals() -> int:
+        def signals() -> int:
             asked.set()
             return count()
 
@@ -271,12 +252,12 @@ def _run_on_screen(
             snapshot,
             source.title,
             save=save,
-            ending_signals=ending_signals,
+            ending_signals=signals,
             limit="synthetic voices only" if source.embedded else "",
             server=server,
         )
         has_left = threading.Event()
-        guard = partial(_end_without_terminal, pipeline, count, asked, has_left)
+        guard = partial(end_without_terminal, pipeline, count, asked, has_left)
         threading.Thread(target=guard, name="guarding", daemon=True).start()
         failure = app.run()
         has_left.set()
@@ -288,55 +269,6 @@ def _run_on_screen(
     if failure:
         raise LivetransError(failure)
     return has_ended
-
-
-def _end_without_terminal(
-    pipeline: Pipeline, count: Callable[[], int], asked: threading.Event, has_left: threading.Event
-) -> None:
-    """End the program on a signal while the screen hangs: its terminal takes nothing, as over a frozen connection.
-
-    `asked` is set whenever the screen has asked for signals.
-    """
-    silent = 0
-    while not has_left.wait(1.0):
-        silent = 0 if asked.is_set() or not count() else silent + 1
-        asked.clear()
-        if silent >= _STALLED_CHECKS:
-            break
-    else:
-        return
-    pipeline.stop()
-    with contextlib.suppress(Exception):  # Nobody could read of a failure.
-        while count() < 2 and not pipeline.join(_POLL_SECONDS):
-            pass
-    end_started_processes()
-    os._exit(1)
-
-
-@contextlib.contextmanager
-def _ending_signals(*, on_terminal: bool = False) -> Iterator[Callable[[], int]]:
-    """Count Ctrl-C, SIGTERM and hang-ups instead of ending the process. Yield a function that returns the count.
-
-    The handlers do nothing else: they interrupt the main thread anywhere, also where it holds a lock.
-    """
-    received = 0
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        nonlocal received
-        received += 1
-        if number == HANGUP:
-            leave_terminal()
-
-    before = {kind: signal.getsignal(kind) for kind in _ENDING_SIGNALS}
-    for kind in before:
-        # `nohup` ignores hang-ups; but a screen whose terminal has gone would wait for ever.
-        if on_terminal or kind != HANGUP or before[kind] is not signal.SIG_IGN:
-            signal.signal(kind, handle)
-    try:
-        yield lambda: received
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
 
 
 class HeardProgress:
@@ -358,78 +290,3 @@ class HeardProgress:
 
     def close(self) -> None:
         """Do nothing: the bar belongs to its caller."""
-
-
-class RunSummary:
-    """A sink that notes what was heard; as the context of a run, it says at the end what was heard and kept.
-
-    It does so however the run ends, and removes a session without words. `writes_subtitles`: the caller writes them
-    after a run that ended in order.
-    """
-
-    def __init__(self, records: Sequence[Sink], *, writes_subtitles: bool = False, has_words: bool = False) -> None:
-        self._recorder = next((one for one in records if isinstance(one, SessionRecorder)), None)
-        self._writes_subtitles, self._has_words = writes_subtitles, has_words
-        self._has_begun = self._has_voices = False
-        self._progress: SourceProgress | None = None
-        self._was_stopped = self.was_left = False
-        """Whether the run was left at once, before what it heard was translated."""
-
-    def write(self, record: Record) -> None:
-        match record.event:
-            case RunStarted():
-                self._has_begun = True
-            case SourceProgress() as progress:
-                self._progress = progress
-                self._has_voices = self._has_voices or progress.speaking
-            case RunEnded(reason=reason):
-                self._was_stopped = reason == "stopped"
-            case Transcript() | Caption():
-                self._has_words = True
-            case _:
-                pass
-
-    def close(self) -> None:
-        """Do nothing: it is asked after the run has ended."""
-
-    @property
-    def stopped_at(self) -> str | None:
-        """How much of the source was heard, where the user ended the run before its end; None otherwise."""
-        if not (self._was_stopped or self.was_left):
-            return None
-        heard, total = (self._progress.heard, self._progress.total) if self._progress else (0.0, None)
-        return duration(heard) + (f" of {duration(total)}" if total else "")
-
-    def __enter__(self) -> RunSummary:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.was_left, failed = self.was_left or isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
-        with contextlib.suppress(OSError):  # The terminal may have gone.
-            if self._has_begun and not (self._has_words or failed):
-                say("Speech was heard, but no words were recognised." if self._has_voices else "No speech was heard.")
-            for line in self._kept(self.was_left or failed or not self._writes_subtitles):
-                say(line)
-
-    def _kept(self, advises: bool) -> Iterator[str]:
-        """Yield what is kept of the session, and how to go on; remove one that holds nothing.
-
-        `advises`: how to get subtitles.
-        """
-        if (recorder := self._recorder) is None:
-            return
-        folder, captions = recorder.folder, recorder.summary.captions
-        if captions:
-            only = "Only " if recorder.has_failed else ""
-            yield f"{only}{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}"
-            if advises:
-                yield f"For subtitles: livetrans export {shell_name(folder)} -o captions.srt"
-        elif self._has_words or not recorder.is_new or (folder / AUDIO_FILE).exists():
-            yield f"The session is kept in {folder}"
-        elif folder.parent == sessions_folder():
-            recorder.close()
-            with contextlib.suppress(SessionError):
-                remove(folder)
-            return
-        if self.was_left and self._has_words:
-            yield f"To translate the rest: livetrans resume {shell_name(folder)}"

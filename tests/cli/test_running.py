@@ -17,12 +17,13 @@ from livetrans.base.clock import SystemClock
 from livetrans.base.errors import LivetransError, SourceError
 from livetrans.cli import messages, run, running
 from livetrans.cli.messages import LinesAbove, progress_bar, say
-from livetrans.cli.running import HeardProgress, OpenSource, RunSummary
+from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import OutputSettings, Settings
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.runner import Run
+from livetrans.run.summary import RunSummary
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import PlainOutput
@@ -61,7 +62,7 @@ class InterruptedRun(Run):
 def test_a_signal_is_obeyed_where_the_main_thread_holds_no_lock_and_a_second_one_leaves_at_once() -> None:
     before = signal.getsignal(signal.SIGINT)
     run = InterruptedRun(stops=1)
-    summary = running.RunSummary([])
+    summary = RunSummary(say, [])
     assert running._run_as_lines(run, summary)
     assert (run.stops, summary.was_left) == (1, False)
     assert signal.getsignal(signal.SIGINT) is before
@@ -135,13 +136,13 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
     folder = tmp_path / "sessions" / "2026-01-01T10-00-00"
     for again in (False, True):
         recorder = SessionRecorder(folder, append=again)
-        with RunSummary([recorder]):
+        with RunSummary(say, [recorder]):
             if not again:
                 recorder.write(Record(0.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
         recorder.close()
         assert capsys.readouterr().err.startswith(f"1 caption is kept in {folder}")
     recorder.has_failed = True
-    with RunSummary([recorder]):
+    with RunSummary(say, [recorder]):
         pass
     assert capsys.readouterr().err.startswith(f"Only 1 caption is kept in {folder}")
     assert (folder / "events.jsonl").stat().st_size > 0
@@ -159,7 +160,7 @@ def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys
 
 
 def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    summary = RunSummary([])
+    summary = RunSummary(say, [])
     summary.write(Record(0.0, RunStarted({})))
     with pytest.raises(SourceError), summary:
         raise SourceError("no sound")
@@ -173,7 +174,7 @@ def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
     folder, elsewhere = tmp_path / "sessions" / "2026-01-01T10-00-00", tmp_path / "mine"
     for place in (folder, elsewhere):
-        with RunSummary([SessionRecorder(place)]):
+        with RunSummary(say, [SessionRecorder(place)]):
             pass
     assert not folder.exists()
     assert elsewhere.exists(), "the user named it"
