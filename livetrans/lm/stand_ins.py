@@ -4,7 +4,7 @@ Our own. A translator that was trained on few texts spoils a name that its vocab
 around it. So each name that is found in the source becomes one token there, with an id behind the vocabulary. The model
 is evaluated with a name that it has as one token ("Tom"), and in its rows of logits the name takes that one's place. A
 name is thus written whole or not at all, in drafts, under masks and where decoding stops, and decoders need no rule for
-it. While the output has a name less often than the source, its logits gain `GAIN` nats.
+it. While the output has a name less often than the source, its logits gain `GAIN` nats, and then they lose `LOSS`.
 
 Rows are copied only for a source with names; without them the model's own are passed on. Measurements: docs/design.md.
 """
@@ -27,7 +27,7 @@ from livetrans.names.wanted import COPIES_NAMES, Glossary, Wanted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-GAIN = 2.0
+GAIN, LOSS = 2.0, 4.0
 LIMIT = 4.0
 """Most nats that a name may cost, with its gain, where a final that lacks it is decoded again."""
 _COPIED = ("Tom", "Boston", "London", "Paris", "Washington", "Lincoln")
@@ -203,6 +203,7 @@ class WithNames(ModelWrapper):
             written = [*accumulate(token in name.written for token in context)][-count:]
             due = context.count(name.said) > np.array(written)
             rows[:, name.beginnings] += GAIN * due[:, None]
+            rows[:, name.written.start : name.written.stop] -= LOSS * ~due[:, None]
         return rows
 
     def _with_names(self, text: str) -> list[int]:

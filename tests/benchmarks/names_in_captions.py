@@ -1,24 +1,31 @@
-"""Fifty names in six kinds of sentence, with German references, and names that source and reference of a text share.
+"""Names in captions: those of own sentences, of texts, and what a viewer reads of them.
 
-Half of the names, in half of the sentences, may choose constants (`CHOSEN_ON`); the rest is held apart. The capitalised
-words that a text's source and reference have in common are its glossary, without common words.
+Fifty names stand in six kinds of sentence, with German references. Half of the names, in half of the sentences, may
+choose constants; the others are held apart, and so are all texts but FLORES-200. The capitalised words that a text's
+source and reference have in common are its names. Sentences grow by three words, as in a run.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import mean
 
-from livetrans.config import Settings, Term, with_field
+from livetrans.base.installation import data_folder
+from livetrans.base.text import has_unspaced_script
+from livetrans.config import LanguageModelSettings, PromptSettings, Settings, Term
 from livetrans.events import Caption, Event, Transcript, Translation
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.metrics.captions import ScreenErasure
-from livetrans.metrics.quality import chrf
+from livetrans.metrics.quality import Score, chrf
 from livetrans.names.sounds import common_words
-from livetrans.run.translating import Lane, languages, open_lanes, prepare_prompt
+from livetrans.run.translating import languages, open_lanes, prepare_prompt
 
+SHARED = Path(os.environ.get("LIVETRANS_SHARED", Path(__file__).parents[3] / "shared"))
+WORDS_AN_UPDATE = 3
 PEOPLE = (
     "Marwood Quillon Tamsin Isolde Hargreave Zaleski Oyelaran Pemberly Ravindra Sorrentino Thackeray Ulrika Vanterpool "
     "Wojtek Yevgenia Adeyemi Brankovic Castellano Drummond Eskelinen Fairweather Guldbrand Hathaway Ingmar"
@@ -30,7 +37,17 @@ PLACES = (
 THINGS = (
     "Airtable Bitbucket Codeberg Datadog Elasticsearch Figma Gitea Helmfile InfluxDB Jenkins Keycloak Linode Mattermost"
 ).split()
-_PEOPLE = (
+KANA = dict(
+    zip(
+        "Marwood Tamsin Zaleski Ravindra Ulrika Adeyemi Drummond Hathaway Thackeray Bratislava Fremantle Ludlow "
+        "Montauk Hokitika Datadog Figma Jenkins Keycloak Linode".split(),
+        "マーウッド タムシン ザレスキ ラヴィンドラ ウルリカ アデイェミ ドラモンド ハサウェイ サッカレー "
+        "ブラチスラヴァ フリーマントル ラドロー モントーク ホキティカ データドッグ フィグマ "
+        "ジェンキンス キークローク リノード".split(),
+        strict=True,
+    )
+)
+OF_PEOPLE = (
     (
         ("{} opened the window and looked outside.", "{} öffnete das Fenster und sah nach draußen."),
         ("I saw {} at the market this morning.", "Ich habe {} heute Morgen auf dem Markt gesehen."),
@@ -48,7 +65,7 @@ _PEOPLE = (
         ("If it rains, {} will stay at home.", "Wenn es regnet, wird {} zu Hause bleiben."),
     ),
 )
-_PLACES = (
+OF_PLACES = (
     (
         ("{} is a small town near the sea.", "{} ist eine kleine Stadt am Meer."),
         ("He lived in {} for three years.", "Er lebte drei Jahre in {}."),
@@ -66,7 +83,7 @@ _PLACES = (
         ("When I was a child, we often went to {}.", "Als ich ein Kind war, fuhren wir oft nach {}."),
     ),
 )
-_THINGS = (
+OF_THINGS = (
     (
         ("{} does not work today.", "{} funktioniert heute nicht."),
         ("We use {} for our work every day.", "Wir benutzen {} jeden Tag für unsere Arbeit."),
@@ -86,159 +103,184 @@ _THINGS = (
 )
 
 
+TEXTS = {
+    "FLORES-200": ("flores200.devtest.eng", "flores200.devtest.deu", 120),
+    "NTREX-128": ("ntrex128.eng", "ntrex128.deu", 100),
+    "newstest2020": ("newstest2020.en-deu.eng", "newstest2020.en-deu.deu", 100),
+    "Tatoeba": ("tatoeba.test.eng", "tatoeba.test.deu", 200),
+}
+"""Source, reference, and the number of first sentences with names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     source: str
     reference: str
-    names: tuple[tuple[str, str, int], ...]
-    """Each name of the source, what captions should have for it, and how often."""
+    names: dict[str, str]
+    """Each name of the source, with what captions should have for it."""
 
 
 def own_sentences(half: int) -> list[Sentence]:
     """Return every second name in the six sentences of a half for its kind."""
-    kinds = ((PEOPLE, _PEOPLE), (PLACES, _PLACES), (THINGS, _THINGS))
     return [
-        Sentence(source.format(name), reference.format(name), ((name, name, 1),))
-        for names, frames in kinds
+        Sentence(source.format(name), reference.format(name), {name: name})
+        for names, frames in ((PEOPLE, OF_PEOPLE), (PLACES, OF_PLACES), (THINGS, OF_THINGS))
         for name in names[half::2]
         for source, reference in frames[half]
     ]
 
 
-def of_text(source: Path, reference: Path, count: int) -> list[Sentence]:
-    """Return the first sentences of a text that share names with their references."""
-    lines = zip(source.read_text("utf-8").splitlines(), reference.read_text("utf-8").splitlines(), strict=True)
+def in_kana() -> list[Sentence]:
+    """Return the sentences whose names have a spelling in Japanese, without references."""
+    own = [*own_sentences(0), *own_sentences(1)]
+    return [Sentence(one.source, "", {name: KANA[name]}) for one in own for name in one.names if name in KANA]
+
+
+def of_text(name: str) -> list[Sentence]:
+    """Return the first sentences of a text whose names its reference has too; in Tatoeba the names are common ones."""
+    source, reference, count = TEXTS[name]
+    files = (SHARED / "corpora" / source, SHARED / "corpora" / reference)
     found = []
-    for said, written in lines:
-        if not 3 <= len(said.split()) <= 40:
-            continue
-        shared = dict.fromkeys(
-            one for one in re.findall(r"\b[A-Z][\w-]*[^\W\d_]{2}\b", said) if one in re.findall(r"[\w-]+", written)
-        )
-        names = [
-            one for one in shared if one.casefold() not in common_words("en") and not one.isupper() and len(one) > 3
-        ]
-        if names:
-            found.append(Sentence(said, written, tuple((one, one, occurrences(one, said)) for one in names)))
+    for said, written in zip(*(file.read_text("utf-8").splitlines() for file in files), strict=True):
+        words = dict.fromkeys(re.findall(r"\b[A-Z][\w-]*[^\W\d_]{2}\b", said))
+        shared = [one for one in words if one in re.findall(r"[\w-]+", written) and not one.isupper()]
+        if name != "Tatoeba":
+            shared = [one for one in shared if len(one) > 3 and one.casefold() not in common_words("en")]
+        if shared and 3 <= len(said.split()) <= 40:
+            found.append(Sentence(said, written, {one: one for one in shared}))
     return found[:count]
 
 
 def occurrences(name: str, text: str) -> int:
-    """Return how often a text has a name as it is: a single s may follow."""
-    if not re.match(r"\w", name) or ord(name[0]) > 0x3000:
-        return text.count(name)
-    return len(re.findall(rf"(?<!\w){re.escape(name)}(?:s|['’]s?)?(?!\w)", text))
+    """Return how often a text has a name as it is; a single s may follow."""
+    return text.count(name) if has_unspaced_script(name) else len(re.findall(_whole(name), text))
+
+
+def _whole(name: str) -> str:
+    return rf"(?<!\w){re.escape(name)}(?:s|['’]s?)?(?!\w)"
 
 
 @dataclass
-class Captions:
-    """What a viewer reads of a set of sentences."""
+class Read:
+    """What a viewer reads of sentences."""
 
-    partials: list[tuple[Sentence, str, str]]
-    """Sentence, source so far, caption."""
-    finals: list[str]
-    erasure: ScreenErasure
-    updates: int
-    passes: int
-    truncated: int
     sentences: Sequence[Sentence]
+    finals: list[str] = field(default_factory=list)
+    partials: list[tuple[Sentence, str]] = field(default_factory=list)
+    screen: ScreenErasure = field(default_factory=ScreenErasure)
+    updates: int = 0
+    passes: int = 0
 
     def kept(self) -> tuple[int, int]:
+        """Return how many occurrences of names the finals have, and the sources."""
         due = [
-            (name, count, text)
+            (occurrences(name, one.source), occurrences(wanted, text))
             for one, text in zip(self.sentences, self.finals, strict=True)
-            for _, name, count in one.names
+            for name, wanted in one.names.items()
         ]
-        return sum(min(occurrences(name, text), count) for name, count, text in due), sum(count for _, count, _ in due)
+        return sum(map(min, due)), sum(said for said, _ in due)
 
-    def kept_in_partials(self) -> tuple[int, int]:
-        due = [
-            (wanted, min(occurrences(name, said), 1), text)
-            for one, said, text in self.partials
-            for name, wanted, _ in one.names
-        ]
-        return sum(min(occurrences(name, text), count) for name, count, text in due), sum(count for _, count, _ in due)
-
-    def excess(self) -> int:
+    def inserted(self) -> int:
+        """Return how many occurrences of names the finals have and the sources have not."""
         return sum(
-            max(occurrences(name, text) - count, 0)
+            max(occurrences(wanted, text) - occurrences(name, one.source), 0)
             for one, text in zip(self.sentences, self.finals, strict=True)
-            for _, name, count in one.names
+            for name, wanted in one.names.items()
         )
 
-    def half_written(self) -> list[str]:
-        return [
-            text for one, said, text in self.partials if any(_is_half(wanted, text) for name, wanted, _ in one.names)
-        ]
+    def half_written(self) -> int:
+        """Return how many partials end with a name of which a part is missing."""
+        return sum(any(_is_half(wanted, text) for wanted in one.names.values()) for one, text in self.partials)
 
-    def rest(self):
+    def rest(self) -> Score:
+        """Return chrF without the names."""
+
         def masked(text: str, one: Sentence) -> str:
-            for _, name, _ in sorted(one.names, key=lambda n: -len(n[1])):
-                text = re.sub(rf"(?<!\w){re.escape(name)}(?:s|['’]s?)?(?!\w)", "", text)
-            return text
+            return re.sub("|".join(map(_whole, one.names.values())), "", text)
 
-        return chrf(
-            [masked(text, one) for text, one in zip(self.finals, self.sentences, strict=True)],
-            [masked(one.reference, one) for one in self.sentences],
-        )
-
-    def whole(self):
-        return chrf(self.finals, [one.reference for one in self.sentences])
+        pairs = list(zip(self.finals, self.sentences, strict=True))
+        return chrf([masked(text, one) for text, one in pairs], [masked(one.reference, one) for _, one in pairs])
 
 
 def _is_half(name: str, text: str) -> bool:
-    if ord(name[0]) > 0x3000:
-        return any(
-            text.endswith(name[:n]) for n in range(len(name) - 1, max(1, (len(name)) // 2) - 1, -1)
-        ) and not text.endswith(name)
-    last = re.search(r"[\w-]+$", text)
-    return (
-        last is not None
-        and len(last.group()) >= 3
-        and name.startswith(last.group())
-        and last.group() != name
-        and last.group() not in name.split()
+    if has_unspaced_script(name):
+        return any(text.endswith(name[:length]) for length in range((len(name) + 1) // 2, len(name)))
+    last = re.split(r"\W", text)[-1]
+    return len(last) >= 3 and last not in re.split(r"\W", name) and name.startswith(last)
+
+
+def read(model: LlamaModel, settings: Settings, sentences: Sequence[Sentence], terms: Sequence[Term] = ()) -> Read:
+    """Translate sentences that grow, as a run with these terms does."""
+    settings = with_terms(settings, terms)
+    [lane] = open_lanes(settings, model, prepare_prompt(model, settings, languages(settings)), None, lambda event: None)
+    found = Read(sentences)
+    for number, one in enumerate(sentences):
+        words = one.source.split()
+        for end in [*range(WORDS_AN_UPDATE, len(words), WORDS_AN_UPDATE), len(words)]:
+            events: list[Event] = []
+            said, is_final = " ".join(words[:end]), end == len(words)
+            update = Transcript(number, end, said if is_final else "", "" if is_final else said, is_final, 0.0, 1.0)
+            lane.translate(update, settings, events.append)
+            found.updates += 1
+            for event in events:
+                if isinstance(event, Translation):
+                    found.passes += event.stats.forward_passes
+                if isinstance(event, Caption):
+                    found.screen.add(event)
+                    if is_final:
+                        found.finals.append(event.text)
+                    else:
+                        found.partials.append((one, event.text))
+    return found
+
+
+def with_terms(settings: Settings, terms: Sequence[Term]) -> Settings:
+    return Settings(
+        targets=settings.targets, language_model=settings.language_model, prompt=PromptSettings(glossary=tuple(terms))
     )
 
 
-def captions_of(
-    model: LlamaModel, settings: Settings, sentences: Sequence[Sentence], terms: tuple[Term, ...], **change
-) -> Captions:
-    """Translate sentences that grow by three words as a run does."""
-    settings = with_field(settings, "prompt.glossary", terms)
-    prompt = prepare_prompt(model, settings, languages(settings))
-    (lane,) = open_lanes(settings, model, prompt, None, lambda event: None)
-    return run(lane, settings, sentences, **change)
+def open_translator(target: str = "de") -> tuple[LlamaModel, Settings]:
+    """Open the translator of the tree, or an instrument for another language."""
+    own = data_folder("models") / "livetrans-en-de.q8_0.gguf"
+    path = own if target == "de" else SHARED / "instruments" / f"en-{target}.plain.q8_0.gguf"
+    settings = LanguageModelSettings(path, context_tokens=512, threads=1)
+    return LlamaModel(settings), Settings(targets=(target,), language_model=settings)
 
 
-def run(lane: Lane, settings: Settings, sentences: Sequence[Sentence], substitute=None, restore=None) -> Captions:
-    result = Captions([], [], ScreenErasure(), 0, 0, 0, sentences)
-    events: list[Event] = []
-    for number, one in enumerate(sentences):
-        words = one.source.split()
-        ends = [*range(3, len(words), 3), len(words)]
-        for revision, end in enumerate(ends):
-            final, said = end == len(words), " ".join(words[:end])
-            shown_source = substitute(number, said) if substitute else said
-            events.clear()
-            lane.translate(
-                Transcript(
-                    number, revision, "" if not final else shown_source, "" if final else shown_source, final, 0.0, 1.0
-                ),
-                settings,
-                events.append,
-            )
-            result.updates += 1
-            for event in events:
-                if isinstance(event, Translation):
-                    result.passes += event.stats.forward_passes
-                    result.truncated += event.stats.truncated
-                if isinstance(event, Caption):
-                    if restore:
-                        event = replace(event, text=restore(number, event.text))
-                    result.erasure.add(event)
-                    if final:
-                        result.finals.append(event.text)
-                    else:
-                        result.partials.append((one, said, event.text))
-    return result
+def print_read(sentences: Sequence[Sentence], label: str, target: str = "de") -> None:
+    """Print what is read without and with the names in the glossary."""
+    model, settings = open_translator(target)
+    terms = {name: Term(name, wanted) for one in sentences for name, wanted in one.names.items()}
+    without, found = read(model, settings, sentences), read(model, settings, sentences, list(terms.values()))
+    figures = []
+    for one in (without, found):
+        kept, said = one.kept()
+        passes = one.passes / one.updates
+        half = f"{one.half_written()} of {len(one.partials)}"
+        figures.append(
+            f"{kept} of {said} ({kept / said:.1%}), NE {one.screen.ratio:.4f}, {passes:.2f} passes an update, inserted "
+            f"{one.inserted()}, half-written {half}"
+        )
+    print(f"  {label:24} without {figures[0]}\n  {'':24} with    {figures[1]}")
+    if any(one.reference for one in sentences):
+        rest, before = found.rest(), without.rest()
+        value, low, high = rest.less(before)
+        print(
+            f"  {'':24} chrF of the rest {before.value:.1f} -> {rest.value:.1f}, {value:+.1f} [{low:+.1f}, {high:+.1f}]"
+        )
+    lengths = mean(len(one.source.split()) for one in sentences)
+    print(f"  {'':24} {len(sentences)} sentences of {lengths:.1f} words")
+    model.close()
+
+
+def print_captions() -> None:
+    """Print how many names of a glossary captions keep, of sources that have them right."""
+    print("names kept in captions, without and with a glossary of them")
+    print_read(own_sentences(0), "own, to choose on")
+    print_read(own_sentences(1), "own, held apart")
+    for name in TEXTS:
+        if (SHARED / "corpora" / TEXTS[name][0]).exists():
+            print_read(of_text(name), f"{name}, {'to choose on' if name == 'FLORES-200' else 'held apart'}")
+    if (SHARED / "instruments" / "en-ja.plain.q8_0.gguf").exists():
+        print_read(in_kana(), "own, into Japanese", "ja")

@@ -19,7 +19,7 @@ from livetrans.events import Caption, Event, Transcript, Translation
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
-from livetrans.lm.stand_ins import GAIN, NameTokens, WithNames
+from livetrans.lm.stand_ins import GAIN, LOSS, NameTokens, WithNames
 from livetrans.names.wanted import Glossary, Wanted
 from livetrans.run.translating import open_lanes, prepare_prompt
 from livetrans.translation.translator import Translator
@@ -107,7 +107,7 @@ def test_rows_of_one_pass_are_those_of_single_passes_and_the_models_own_stay(
         for name in model._in(prompt):
             is_due = sum(one in name.written for one in output[:at]) < prompt.count(name.said)
             gained = rows[at][list(name.written)] - own[-1][list(name.stand_in.written)]
-            assert np.allclose(gained, GAIN if is_due else 0.0, atol=1e-5)
+            assert np.allclose(gained, GAIN if is_due else -LOSS, atol=1e-5)
     assert all((one == before).all() for one, before in zip(own, passed, strict=False))
 
 
