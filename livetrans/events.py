@@ -13,6 +13,7 @@ Two kinds of time, never mixed:
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from livetrans.base.languages import LANGUAGES
@@ -323,13 +324,32 @@ class Notice:
     """Its subject, if that can change. A later notice with the same subject makes this one untrue."""
 
 
+class GapReason(StrEnum):
+    """Why no sound was heard."""
+
+    MICROPHONE = "microphone"
+    """The device was gone."""
+    OUTPUT = "output"
+    """Nothing was played, or the sound server was gone."""
+    SLEEP = "sleep"
+    """The machine slept."""
+    PAUSED = "paused"
+    """The user had paused the run."""
+    SUSPENDED = "suspended"
+    """The program was stopped by Ctrl+Z."""
+    OVERFLOW = "overflow"
+    """The device lost sound."""
+    TOO_SLOW = "too slow"
+    """The machine could not keep up, and sound was left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Source time without sound, from `start` to `end`. Published when it is over."""
 
     start: float
     end: float
-    reason: str  # `microphone` (the device was gone), `paused` (by the user) or another of docs/events.md.
+    reason: str  # A `GapReason`; a recorded one may be another.
     track: str | None = None
     """Name of the track without sound. None in a run of one track."""
 
@@ -337,7 +357,9 @@ class Gap:
         """Return a caption that marks the gap. It belongs to no segment: its `number` is negative."""
         marked = Transcript(number, 0, "", "", True, self.start, self.end, track=self.track)
         length = f"{self.end - self.start:.0f} s"
-        return Caption(marked, f"[paused for {length}]" if self.reason == "paused" else f"[{length} without sound]")
+        return Caption(
+            marked, f"[paused for {length}]" if self.reason == GapReason.PAUSED else f"[{length} without sound]"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,11 @@ from livetrans.audio.portaudio import ON_A_MAC, is_system_sound, zeros_advice
 from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS, list_played
 from livetrans.base.clock import Clock
 from livetrans.base.errors import LivetransError, UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, GapReason, Notice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SUSPENDED = "suspended"
-"""Reason of the gap while the program was stopped."""
-PAUSED = "paused"
-"""Reason of the gap while the user had paused the run."""
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
 """Seconds between attempts to open a lost capture; the last one repeats."""
 SHORTEST_GAP = 0.5
@@ -156,7 +152,7 @@ class LiveSource:
     Subclasses have the sentences, with `{}` for the name of what is captured.
     """
 
-    gap_reason: str
+    gap_reason: GapReason
     """Reason of a gap in which nothing could be captured."""
     shortest_pause = SHORTEST_GAP
     """Seconds without sound from which a gap is marked although the capture reported nothing."""
@@ -186,7 +182,7 @@ class LiveSource:
         self._has_heard = False
         self._heard_until = 0
         """Sample at which the last sound ended."""
-        self._silent_because: str | None = None
+        self._silent_because: GapReason | None = None
         """Reason of the gap that is open; None while sound comes."""
         self._absence: str | None = None
         self._captured_until = 0
@@ -211,7 +207,7 @@ class LiveSource:
             yield from self._read_capture()
             was_suspended = self._capture.was_suspended()
             if was_suspended:
-                self._silent_because = SUSPENDED
+                self._silent_because = GapReason.SUSPENDED
             if self._closed:
                 break
             self._silent_because = self._silent_because or self.gap_reason
@@ -266,7 +262,7 @@ class LiveSource:
                 self._lost_from = None
             self._captured_until = chunk.start_sample + len(chunk.samples)
             if self._paused:
-                self._silent_because = self._silent_because or PAUSED
+                self._silent_because = self._silent_because or GapReason.PAUSED
                 continue
             missing = (chunk.start_sample - self._heard_until) / SAMPLE_RATE
             if self._silent_because or missing >= self.shortest_pause:
@@ -284,10 +280,10 @@ class LiveSource:
         reason = self._silent_because
         if reason is None:
             # A capture without sound for longer has ended: the machine slept.
-            reason = self._silent_because = "overflow" if missing < DEAD_SECONDS else "sleep"
-        if self._has_heard and reason == "overflow":
+            reason = self._silent_because = GapReason.OVERFLOW if missing < DEAD_SECONDS else GapReason.SLEEP
+        if self._has_heard and reason == GapReason.OVERFLOW:
             self.skipped += missing
-        if reason == SUSPENDED:
+        if reason == GapReason.SUSPENDED:
             self._notify(Notice("info", f"livetrans was suspended; {missing:.0f} s were not heard."))
         if self._has_heard:
             self._report_gap(start_sample)
@@ -295,7 +291,7 @@ class LiveSource:
 
     def _report_gap(self, end: int) -> None:
         """Publish the gap from the last sound to the sample `end`."""
-        shortest = SHORTEST_PAUSE if self._silent_because == PAUSED else SHORTEST_GAP
+        shortest = SHORTEST_PAUSE if self._silent_because == GapReason.PAUSED else SHORTEST_GAP
         if self._silent_because and end - self._heard_until >= shortest * SAMPLE_RATE:
             self._notify(Gap(self._heard_until / SAMPLE_RATE, end / SAMPLE_RATE, self._silent_because))
 
@@ -348,7 +344,7 @@ that quiet, but some microphones give zeros between words."""
 class Microphone(LiveSource):
     """A microphone, or another device that records."""
 
-    gap_reason = "microphone"
+    gap_reason = GapReason.MICROPHONE
     lost = (
         "The microphone '{}' gives no sound: plug it in, or restart the sound system; captions go on when it is back."
     )
@@ -410,7 +406,7 @@ _NO_CHOICE = (
 class Playback(LiveSource):
     """What the default output plays, or one program of it. A program that does not play yet is waited for."""
 
-    gap_reason = "output"
+    gap_reason = GapReason.OUTPUT
     shortest_pause = QUIET_SECONDS
     lost = "What this computer plays cannot be heard: restart the sound server; captions go on when it is back."
     back = "What this computer plays is heard again"

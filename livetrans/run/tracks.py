@@ -16,7 +16,7 @@ import numpy as np
 
 from livetrans.audio.source import WrappedSource
 from livetrans.base.errors import sentence
-from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, GapReason, Notice
 from livetrans.run.listening import OnAudio, TrackStages
 from livetrans.run.publisher import Publish
 
@@ -35,8 +35,6 @@ PATIENCE_SECONDS = 0.3
 """Sound of one track waits this long for earlier sound of another: a silent program may give none."""
 CLOSE_SECONDS = 0.5
 """A source that was closed may give its last sound for this long."""
-TOO_SLOW = "too slow"
-"""Reason of the gap of sound that was left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +179,9 @@ class QueuedSource(WrappedSource):
         """Make the chunk part of a gap."""
         self._left_out_samples += len(chunk.samples)
         start, last = chunk.start, self._queue[-1]
-        if isinstance(last, Gap) and last.reason == TOO_SLOW:
+        if isinstance(last, Gap) and last.reason == GapReason.TOO_SLOW:
             start = self._queue.pop().start
-        self._queue.append(Gap(start, chunk.end, TOO_SLOW, self._track))
+        self._queue.append(Gap(start, chunk.end, GapReason.TOO_SLOW, self._track))
 
     def _take(self) -> AudioChunk | Gap | None:
         """Remove and return the next gap, or the waiting sound (see `_taken_together`); None at the end."""

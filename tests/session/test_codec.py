@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from livetrans.base.errors import SessionError
 from livetrans.config import UNNAMED, BetweenSettings, OutputSettings, Settings
-from livetrans.events import Caption, Event, Notice, Record, RunStarted, Translation
+from livetrans.events import Caption, Event, Gap, GapReason, Notice, Record, RunStarted, Translation
 from livetrans.session import codec
 from livetrans.session.codec import from_dict, read_records, to_dict, to_line
 
@@ -165,6 +165,14 @@ def test_every_field_is_documented_and_no_other(name: str) -> None:
     documented = sorted(re.findall(r"\w+", " ".join(ITEM.findall(SECTIONS[name]))))
     written = {key for event in EVENTS for key in to_dict(Record(0.0, event)) if type(event) is codec.EVENTS[name]}
     assert documented == sorted(written - {"event", "at"})
+
+
+def test_every_reason_of_a_gap_is_documented_and_no_other() -> None:
+    reasons = SECTIONS["gap"].partition("`reason`")[2].partition("\n- ")[0]
+    assert sorted(re.findall(r"`([\w ]+)`", reasons)) == sorted(GapReason)
+    for reason in GapReason:
+        line = json.dumps(to_dict(Record(0.0, Gap(1.0, 2.0, reason))))
+        assert from_dict(json.loads(line)).event == Gap(1.0, 2.0, reason)
 
 
 @pytest.mark.parametrize("name", ["transcript", "caption"])
