@@ -215,7 +215,8 @@ class Transducer:
     def recognise(self, samples: NDArray[np.float32]) -> list[Token]:
         """Return the tokens of mono 16 kHz sound, shape (n,)."""
         features = features_of(samples, self._filters)
-        encoded, count = _run(self._sessions[0], features[None], [features.shape[-1]])[:2]
+        padded = np.pad(features, ((0, 0), (0, 1)))  # as in training, where the last frame has silence after it
+        encoded, count = _run(self._sessions[0], padded[None], [features.shape[-1]])[:2]
         return decode(encoded[0].T[: int(count[0])], self._predict, self._join, len(self.pieces), self._blank)
 
     def _predict(self, token: int, state: Sequence[Any] | None) -> tuple[Any, Sequence[Any]]:

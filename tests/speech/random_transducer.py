@@ -45,7 +45,7 @@ class Shape:
     predictor_layers: int = 1
     predictor: int = 65
     joint: int = 65
-    channels: int = 4
+    channels: int = 16
     kernel: int = 9
 
 

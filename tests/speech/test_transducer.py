@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from livetrans.audio.file import AudioFile
+from livetrans.base.clock import ManualClock
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
-from livetrans.events import SAMPLE_RATE
+from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.speech.transducer import (
     Token,
     TransducerRecogniser,
@@ -27,6 +29,7 @@ from tests.speech.random_whisper import PHRASE
 onnx = pytest.importorskip("onnx", reason="onnx, of the extra `test`, writes the models")
 from tests.speech.random_transducer import write_random_transducer  # noqa: E402
 
+DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
 LAYOUTS = ("onnx-asr", "sherpa")
 
 
@@ -190,3 +193,19 @@ def test_of_two_quantisations_the_small_one_is_taken(tmp_path: Path) -> None:
     write_random_transducer(model, quantization="matmul")
     shutil.copyfile(kept / "encoder-model.onnx", model / "encoder-model.onnx")
     assert [file.name for file in find_files(model).models] == ["encoder-model.int8.onnx", "decoder_joint-model.onnx"]
+
+
+def test_tokens_and_their_frames_are_those_of_onnx_asr(tmp_path: Path) -> None:
+    onnx_asr = pytest.importorskip("onnx_asr", reason="onnx-asr, of the extra `test`, is the other program")
+    model = write_random_transducer(tmp_path / "model")
+    ours = load(model)._model
+    named = {"providers": ["CPUExecutionProvider"]}
+    theirs = onnx_asr.load_model("nemo-conformer-tdt", model, **named).with_timestamps()
+    chunks = AudioFile(DEMO, ManualClock(), real_time=False)
+    sound = np.concatenate([chunk.samples for chunk in chunks]).astype(np.float32) / np.float32(FULL_SCALE)
+    for begin, end in ((0.0, 5.0), (5.0, 5.4), (3.0, 14.37)):
+        samples = sound[round(begin * SAMPLE_RATE) : round(end * SAMPLE_RATE)]
+        found, other = ours.recognise(samples), theirs.recognize(np.ascontiguousarray(samples))
+        assert [ours.pieces[token.piece].replace("▁", " ") for token in found] == other.tokens != []
+        assert [token.start * ours.frame for token in found] == pytest.approx(other.timestamps)
+        assert [token.likelihood for token in found] == pytest.approx(other.logprobs, abs=1e-3)
