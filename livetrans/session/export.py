@@ -15,7 +15,7 @@ from livetrans.captions import Captions, Key, key_of
 from livetrans.config import Settings
 from livetrans.events import Notice, Record, RunStarted
 from livetrans.session.codec import dump, read_records
-from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
+from livetrans.session.subtitles import Spoken, Which, cues, directed, spoken_shares, texts_of
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 
@@ -59,8 +59,8 @@ class LastCaptions:
         self._captions = Captions(kept=None)
         self._updates: dict[Key, list[tuple[str, float]]] = {}
         """Source and end of the updates of unfinished segments."""
-        self._heard: dict[Key, tuple[tuple[float, float], ...]] = {}
-        """`Spoken.heard` of the finals."""
+        self._shares: dict[Key, tuple[tuple[float, float], ...]] = {}
+        """`Spoken.shares` of the finals."""
 
     def write(self, record: Record) -> None:
         if isinstance(record.event, RunStarted):
@@ -70,8 +70,8 @@ class LastCaptions:
             key = key_of(caption)
             if not caption.final:
                 self._updates.setdefault(key, []).append((caption.source, caption.end))
-            elif key not in self._heard:
-                self._heard[key] = heard_shares(caption, self._updates.pop(key, ()))
+            elif key not in self._shares:
+                self._shares[key] = spoken_shares(caption, self._updates.pop(key, ()))
 
     def close(self) -> None:
         """Do nothing: the screen may still save after the run has ended."""
@@ -93,8 +93,8 @@ class LastCaptions:
         for caption in self._captions:
             if caption.segment_id < 0 or settings.shows(caption.track, caption.language, language):
                 key = key_of(caption)
-                heard = self._heard.get(key) or heard_shares(caption, self._updates.get(key, ())[:-1])
-                found.append(Spoken(caption, heard))
+                shares = self._shares.get(key) or spoken_shares(caption, self._updates.get(key, ())[:-1])
+                found.append(Spoken(caption, shares))
         return sorted(found, key=lambda item: (item.caption.start, item.caption.segment_id))
 
     def save(self) -> list[Path]:

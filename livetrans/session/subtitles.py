@@ -69,20 +69,20 @@ class Spoken:
     """A segment's last caption, and when its words were spoken."""
 
     caption: Caption
-    heard: tuple[tuple[float, float], ...] = ()
+    shares: tuple[tuple[float, float], ...] = ()
     """Shares of the source (0 to 1) and the source times at which they ended, both rising. They are the ends of those
     earlier hypotheses with which the final still begins."""
 
     def time(self, share: float) -> float:
         """Return when that share of the source had been spoken, in seconds. Between known times the pace is even."""
-        points = ((0.0, self.caption.start), *self.heard, (1.0, max(self.caption.end, self.caption.start)))
+        points = ((0.0, self.caption.start), *self.shares, (1.0, max(self.caption.end, self.caption.start)))
         place = min(max(bisect_left(points, (share, -math.inf)), 1), len(points) - 1)
         (before, start), (after, end) = points[place - 1], points[place]
         return end if after <= before else start + (end - start) * min((share - before) / (after - before), 1.0)
 
 
-def heard_shares(caption: Caption, hypotheses: Sequence[tuple[str, float]]) -> tuple[tuple[float, float], ...]:
-    """Return `Spoken.heard` from the source texts of a segment's updates, each with the end of its last word."""
+def spoken_shares(caption: Caption, hypotheses: Sequence[tuple[str, float]]) -> tuple[tuple[float, float], ...]:
+    """Return `Spoken.shares` from the source texts of a segment's updates, each with the end of its last word."""
     words = _compared(caption.source)
     length = sum(map(len, words))
     points: list[tuple[float, float]] = []
@@ -162,8 +162,8 @@ def _parts(segment: Spoken, which: Which) -> Iterator[tuple[float, float, tuple[
     cut = cut_together(shown, LINES // len(shown), least)
     shares = cut[0][1]
     if which == "target":
-        heard = Cut(source)
-        shares = [*accumulate(map(heard.near, shares[:-1]), max), 1.0]
+        of_source = Cut(source)
+        shares = [*accumulate(map(of_source.near, shares[:-1]), max), 1.0]
     elif not all(cut[0][0]):
         # A source with fewer words than cues says nothing about when the later cues were spoken.
         shares = cut[-1][1]

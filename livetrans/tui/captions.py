@@ -99,8 +99,8 @@ class FinishedCaption(WrappedText):
         if not self._show_source or not source or caption.untranslated:
             return lines
         repaired = tuple((one.begin, one.end) for one in caption.transcript.repairs)
-        heard = in_lines(source_content(Source(source, "", repaired)), width, reads_right_to_left(source))
-        return heard + lines if self._source_line == "above" else lines + heard
+        of_source = in_lines(source_content(Source(source, "", repaired)), width, reads_right_to_left(source))
+        return of_source + lines if self._source_line == "above" else lines + of_source
 
 
 class History(VerticalScroll):

@@ -203,8 +203,8 @@ def languages_of(settings: Settings, detected: str | None) -> str:
     if settings.between:
         return " ↔ ".join(settings.between.languages)
     spoken, others = settings.source_language, ", ".join(settings.targets[1:])
-    heard = f"{spoken} ({name_of(detected)})" if spoken == AUTO and detected else spoken
-    theirs = f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")
+    shown = f"{spoken} ({name_of(detected)})" if spoken == AUTO and detected else spoken
+    theirs = f"{shown} → {settings.target_language}" + (f" (t: {others})" if others else "")
     if not settings.meeting:
         return theirs
     mine = settings.for_microphone()

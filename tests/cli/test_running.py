@@ -149,7 +149,9 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
 
 
 def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys: pytest.CaptureFixture[str]) -> None:
-    for snapshot in (Snapshot(), FULL, replace(FULL, speedup=None, ne_compared=None, speedup_estimate=1.26)):
+    one_sentence = replace(FULL, segments=1, speedup=None, ne_compared=None, lag_median=None)
+    estimated = replace(FULL, speedup=None, ne_compared=None, speedup_estimate=1.26)
+    for snapshot in (Snapshot(), one_sentence, FULL, estimated):
         monitor = SimpleNamespace(snapshot=lambda shown=snapshot: shown)
         running._say_figures(cast(Run, SimpleNamespace(monitor=monitor)))
     compared = "in 23 compared updates 0.14, by re-translation 1.14; speedup 2.4× (23), measured"

@@ -21,7 +21,7 @@ from livetrans.events import Caption, Event, Gap, RunStarted, Transcript
 from livetrans.session.codec import read_records
 from livetrans.session.export import Format, export, read_captions
 from livetrans.session.recorded import RecordedTranscripts
-from livetrans.session.subtitles import Which, heard_shares
+from livetrans.session.subtitles import Which, spoken_shares
 
 from .examples import EVENTS, caption, write_session
 
@@ -183,8 +183,8 @@ def test_the_words_have_the_times_of_the_updates_that_heard_them(tmp_path: Path,
         for number, text in enumerate(texts)
     ]
     [spoken] = read_captions(write_session(tmp_path / "s.jsonl", *updates)).spoken()
-    assert spoken.heard == heard_shares(spoken.caption, [(text, end) for end, text in enumerate(texts[:-1], start=1)])
-    assert len(spoken.heard) == 3
+    assert spoken.shares == spoken_shares(spoken.caption, [(text, end) for end, text in enumerate(texts[:-1], start=1)])
+    assert len(spoken.shares) == 3
 
 
 def long_session(path: Path, segments: int) -> Path:

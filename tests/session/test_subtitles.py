@@ -26,7 +26,7 @@ from livetrans.session.subtitles import (
     characters,
     cues,
     cut_together,
-    heard_shares,
+    spoken_shares,
 )
 
 from .examples import caption, write_session
@@ -159,7 +159,7 @@ def test_fewest_parts_are_taken(text: str) -> None:
 
 def test_words_have_the_times_of_the_hypotheses_that_ended_with_them() -> None:
     final = caption(0, "x", source="Eins zwei drei vier.", start=10.0, end=18.0)
-    points = heard_shares(final, [("eins", 11.0), ("Eins zwo", 12.0), ("Eins, zwei.", 15.0), ("Eins zwei", 15.5)])
+    points = spoken_shares(final, [("eins", 11.0), ("Eins zwo", 12.0), ("Eins, zwei.", 15.0), ("Eins zwei", 15.5)])
     spoken = Spoken(final, points)
     assert [spoken.time(share) for share in (0.0, 4 / 16, 8 / 16, 1.0)] == [10.0, 11.0, 15.0, 18.0]
     assert 11.0 < spoken.time(6 / 16) < 15.0
