@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from livetrans.config import Term
 from livetrans.events import Caption, Event, Gap, NameCorrected, Repair, Transcript
-from livetrans.names.repair import Repairer, divided, form_of, forms_of
+from livetrans.names.repair import SpellingRepairer, divided, form_of, forms_of
 
 SEGMENTS_KEPT = 2000
 """Segments that a long run remembers: hours of speech."""
@@ -68,9 +68,9 @@ class Captions:
 
 
 @lru_cache
-def _repairer_of(name: NameCorrected) -> Repairer:
+def _repairer_of(name: NameCorrected) -> SpellingRepairer:
     """Return what writes a corrected name wherever it stands as it was shown."""
-    return Repairer((Term(name.written, "", ((name.shown, ""),)),))
+    return SpellingRepairer((Term(name.written, "", ((name.shown, ""),)),))
 
 
 def corrected_transcript(transcript: Transcript, name: NameCorrected) -> Transcript | None:

@@ -15,7 +15,7 @@ from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, SamplingSettings, Settings
 from livetrans.events import Record
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.names.repair import Repairs
+from livetrans.names.repair import NameRepairs
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
 from livetrans.session.codec import dump, to_dict
@@ -103,7 +103,7 @@ def write_run(
 
 def write_stream(place: Path, settings: Settings, open_listening: OpenListening, publish: Publish) -> bool:
     """Write the transcripts of a source to a file; return whether there is one with words."""
-    has_words, repairs = False, Repairs(lambda: settings)
+    has_words, repairs = False, NameRepairs(lambda: settings)
     listening = open_listening(publish, lambda chunk: None)
     listening.repair_names(repairs)
     try:

@@ -142,11 +142,13 @@ class Committed:
 Likelihood = Callable[[str], float]
 """Returns the log-probability that a recogniser gives a text for the sound of its newest pass."""
 Verdicts = dict[tuple[str, ...], Near | None]
-"""By the forms of words, the spelling that is likely enough for their sound; None for none."""
+"""By the forms of words that the recogniser was asked about, the spelling that is likely enough for their sound; None
+for none. Words that are not in it are still to be asked about. In place of a whole one, None is for a recogniser that
+cannot be asked: there the text decides."""
 
 
-class Repairer:
-    """Repairs texts of one spoken language."""
+class SpellingRepairer:
+    """NameRepairs texts of one spoken language."""
 
     def __init__(self, terms: Sequence[Term], language: str | None = None, *, sounds: bool = False) -> None:
         """`language`: code of the spoken language; None where it is unknown. `sounds`: repair what sounds alike too."""
@@ -205,8 +207,8 @@ class Repairer:
     ) -> tuple[Transcript, Committed]:
         """Return an update with its names repaired after the words that were shown as committed, and those of it.
 
-        A word that a repair can still change is not committed. `verdicts`: of the words of its hypothesis, by their
-        sound; words without one get none. None: there are none.
+        A word that a repair can still change is not committed. `verdicts`: of the words of its hypothesis; those that
+        were not asked about get None in it, and are not repaired by a later answer.
         """
         text, grows = transcript.text, not (transcript.final or transcript.ended)
         tokens = tokens_of(text)
@@ -356,31 +358,30 @@ def with_correction(terms: tuple[Term, ...], name: NameCorrected) -> tuple[Term,
     return tuple(others)
 
 
-class Repairs:
-    """Repairs what a run hears, by the settings that hold at the time."""
+class NameRepairs:
+    """NameRepairs what a run hears, by the settings that hold at the time."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self._settings = settings
         self._made: tuple[tuple[Term, ...], str] = (), ""
         """Terms and `repair` of the repairers."""
-        self._of: dict[str | None, Repairer] = {}
+        self._of: dict[str | None, SpellingRepairer] = {}
         """By language."""
-        self._verdicts: dict[str | None, Verdicts] = {}
-        """Of the words since the newest silence, by the track that is listened to: None in a conversation."""
+        self._tracks: dict[str | None, TrackNames] = {}
+        """By the track that is listened to: None in a conversation."""
         self._of_segment: dict[int, tuple[Verdicts | None, Committed, int]] = {}
-        """Of an unfinished segment, by its id: those of the words since the silence before it, its committed words, and
-        how many corrections of the reader they have."""
+        """Of an unfinished segment, by its id: the verdicts since the silence before it, its committed words, and how
+        many corrections of the reader they have."""
         self._corrections = 0
-        self._in_prompts: dict[str | None, Verdicts] = {}
-        """Of all words of the run that are repaired by their sound: a prompt has words from before the silence."""
 
     def __call__(self, transcript: Transcript) -> Transcript:
-        heard_on = None if self._settings().between else transcript.track
+        heard_on = self._tracks.get(None if self._settings().between else transcript.track)
         corrections = self._corrections
-        of_now = self._verdicts.get(heard_on), Committed(), corrections
+        of_now = heard_on.verdicts if heard_on else None, Committed(), corrections
         verdicts, shown, have = self._of_segment.pop(transcript.segment_id, of_now)
         shown = shown if have == corrections else Committed()
-        repairer = self._repairer(transcript.language, transcript.track) or (Repairer(()) if shown.changes else None)
+        repairer = self.repairer(transcript.language, transcript.track)
+        repairer = repairer or (SpellingRepairer(()) if shown.changes else None)
         if repairer and transcript.text:
             repaired, shown = repairer.go_on(transcript, verdicts, shown)
         else:
@@ -393,28 +394,12 @@ class Repairs:
         """Repair committed words too, once, by terms that the reader has corrected; from any thread."""
         self._corrections += 1
 
-    def judge(
-        self, text: str, likelihood: Likelihood, language: str | None, growing: bool, anew: bool, track: str | None
-    ) -> None:
-        """Ask the recogniser of a track about names in its newest hypothesis, before that is repaired.
+    def of_track(self, track: str | None) -> TrackNames:
+        """Return what the transcriber of a track asks and tells about names."""
+        return self._tracks.setdefault(track, TrackNames(self, track))
 
-        `anew`: whether it is the first since a silence.
-        """
-        repairer = self._repairer(language, track)
-        if anew or track not in self._verdicts:
-            self._verdicts[track] = {}
-        if repairer:
-            verdicts = self._verdicts[track]
-            repairer.judge(text, likelihood, verdicts, growing=growing)
-            self._in_prompts.setdefault(track, {}).update((words, near) for words, near in verdicts.items() if near)
-
-    def respelled(self, text: str, language: str | None, track: str | None) -> str:
-        """Return a text that was spoken on a track, such as the recogniser's prompt, with its names repaired."""
-        repairer = self._repairer(language, track)
-        verdicts = dict(self._in_prompts.get(track, {}))
-        return repairer.repair(text, verdicts=verdicts)[0] if repairer and text else text
-
-    def _repairer(self, language: str | None, track: str | None) -> Repairer | None:
+    def repairer(self, language: str | None, track: str | None) -> SpellingRepairer | None:
+        """Return the repairer of a language, by its code, on a track; None where nothing is repaired."""
         settings = self._settings()
         prompt = settings.prompt
         if prompt.repair == "none" or not prompt.glossary:
@@ -425,5 +410,33 @@ class Repairs:
         is_unknown = settings.between or spoken.source_language == AUTO
         code = language or (None if is_unknown else spoken.source_language)
         if code not in self._of:
-            self._of[code] = Repairer(prompt.glossary, code, sounds=prompt.repair == "names")
+            self._of[code] = SpellingRepairer(prompt.glossary, code, sounds=prompt.repair == "names")
         return self._of[code]
+
+
+class TrackNames:
+    """The names that the recogniser of a track is asked about, and those in its prompts."""
+
+    def __init__(self, repairs: NameRepairs, track: str | None) -> None:
+        self._repairs, self._track = repairs, track
+        self.verdicts: Verdicts | None = None
+        """Of the words since the newest silence."""
+        self._in_prompts: Verdicts = {}
+        """Of all words of the run that are repaired by their sound: a prompt has words from before the silence."""
+
+    def judge(self, text: str, likelihood: Likelihood, language: str | None, *, growing: bool, anew: bool) -> None:
+        """Ask the recogniser about names in its newest hypothesis, before that is repaired.
+
+        `growing`: whether the last word may change; `anew`: whether it is the first hypothesis since a silence.
+        """
+        repairer = self._repairs.repairer(language, self._track)
+        if anew or self.verdicts is None:
+            self.verdicts = {}
+        if repairer:
+            repairer.judge(text, likelihood, self.verdicts, growing=growing)
+            self._in_prompts.update((words, near) for words, near in self.verdicts.items() if near)
+
+    def respelled(self, text: str, language: str | None) -> str:
+        """Return a text that was spoken on the track, such as the recogniser's prompt, with its names repaired."""
+        repairer = self._repairs.repairer(language, self._track)
+        return repairer.repair(text, verdicts=dict(self._in_prompts))[0] if repairer and text else text

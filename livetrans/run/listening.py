@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from livetrans.audio.capture import level_of
 from livetrans.base.clock import Clock
 from livetrans.base.languages import parse_language
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
-from livetrans.names.repair import Repairs
+from livetrans.names.repair import NameRepairs
 from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
@@ -135,10 +134,9 @@ class TrackStages:
         """When the unfinished pass of the recogniser began; None between passes."""
         return self._transcriber.pass_began
 
-    def repair_names(self, repairs: Repairs) -> None:
+    def repair_names(self, repairs: NameRepairs) -> None:
         """Repair the names in the recogniser's prompts, and ask it about names in what it hears."""
-        self._transcriber.respell = partial(repairs.respelled, track=self.name)
-        self._transcriber.judge = partial(repairs.judge, track=self.name)
+        self._transcriber.names = repairs.of_track(self.name)
 
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
@@ -300,7 +298,7 @@ class Listening:
     def expect_words(self, words: tuple[str, ...]) -> None:
         """Expect these terms from the next pass on, from any thread."""
 
-    def repair_names(self, repairs: Repairs) -> None:
+    def repair_names(self, repairs: NameRepairs) -> None:
         """Repair names in the recognisers' prompts, and ask the recognisers about names, from the first pass on."""
 
     def force(self) -> str | None:
@@ -345,7 +343,7 @@ class Hearing(Listening):
     def expect_words(self, words: tuple[str, ...]) -> None:
         self._tracks[0].recogniser.expect_words(words)
 
-    def repair_names(self, repairs: Repairs) -> None:
+    def repair_names(self, repairs: NameRepairs) -> None:
         for track in self._tracks:
             track.repair_names(repairs)
 

@@ -25,7 +25,7 @@ from livetrans.events import (
 )
 from livetrans.metrics.monitor import Monitor
 from livetrans.names.file import changed_at, read_terms
-from livetrans.names.repair import Repairs, with_correction
+from livetrans.names.repair import NameRepairs, with_correction
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
@@ -66,7 +66,7 @@ class Run(ABC):
         """Measures of the run, for its panel and its end."""
         for sink in (self.monitor, *records, *sinks):
             self._publisher.add(sink)
-        self._repaired = Repairs(lambda: self.settings)
+        self._repaired = NameRepairs(lambda: self.settings)
         self._corrected: list[NameCorrected] = []
         self._glossary_changed: tuple[int, int] | None = None
         self._change = threading.Condition()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -41,6 +41,20 @@ ONLY_LAST_PASSES = 1 << 20
 """A step's factor that no sound reaches: passes come at pauses, where the buffer is full, and at the end."""
 
 
+class Names(Protocol):
+    """NameRepairs names in what a transcriber hears."""
+
+    def judge(
+        self, text: str, likelihood: Callable[[str], float], language: str | None, *, growing: bool, anew: bool
+    ) -> None:
+        """Take the words of the buffer before they become updates, what tells the log-probability of others in their
+        place, and the code of their language; `growing`: the last may still change; `anew`: they are the first.
+        """
+
+    def respelled(self, text: str, language: str | None) -> str:
+        """Return a prompt with its names repaired."""
+
+
 class Transcriber:
     """The stage that turns speech into updates. At a pause and at `flush` every word becomes final."""
 
@@ -52,6 +66,7 @@ class Transcriber:
         ids: Iterator[int] | None = None,
         reload: Callable[[Exception], None] | None = None,
         conversation: Conversation | None = None,
+        names: Names | None = None,
     ) -> None:
         """`ids` gives the ids of segments; None counts from 0. `conversation`: decides the language of each pass.
 
@@ -62,6 +77,8 @@ class Transcriber:
         self._settings = settings
         self._clock = clock
         self._conversation = conversation
+        self.names = names
+        """What repairs names; None for nothing. May be set before the first chunk."""
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._trim_after = recogniser.trim_after if settings.trim_after is None else settings.trim_after
         self._agreement = LocalAgreement()
@@ -74,11 +91,6 @@ class Transcriber:
         """The last pass at a silence, and the first and the last sample of its sound."""
         self.step_factor = 1
         """Factor on the new sound of a pass; may be set between chunks."""
-        self.respell: Callable[[str, str | None], str] = lambda text, language: text
-        """Returns a prompt with its names repaired; takes the code of its language too."""
-        self.judge: Callable[[str, Callable[[str], float], str | None, bool, bool], None] = lambda *_: None
-        """Takes the words of the buffer, before they become updates; what tells the log-probability of others in their
-        place; the code of their language; whether the last may still change; and whether they are the first."""
         self.pass_began: float | None = None
         """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
@@ -226,11 +238,12 @@ class Transcriber:
         is_long = self._buffer.full or self._buffer.length > self._trim_after
         if not final and (is_long or stopped or self._stalled()):
             newly += self._trim(hypothesis.segment_ends)
-        if hypothesis.likelihood and heard:
+        if self.names and hypothesis.likelihood and heard:
             growing = bool(self._agreement.tail) and not may_end
             began = self.pass_began = self._clock.now()
             try:
-                self.judge(words_text(heard), hypothesis.likelihood, self._segments.language, growing, anew)
+                language = self._segments.language
+                self.names.judge(words_text(heard), hypothesis.likelihood, language, growing=growing, anew=anew)
             finally:
                 self.pass_began = None
             took = self._clock.now() - began
@@ -251,7 +264,8 @@ class Transcriber:
 
         def attempt() -> Hypothesis:
             prompt = self._prompt.text if language in (None, self._prompt.language) else ""
-            prompt = self.respell(prompt, self._segments.language)
+            if self.names:
+                prompt = self.names.respelled(prompt, self._segments.language)
             hypothesis = self._recogniser.recognise(samples, prompt=prompt, final=final, language=language)
             if prompt and self._has_lost_words(hypothesis.words):
                 hypothesis = self._recogniser.recognise(samples, final=final, language=language)

@@ -34,7 +34,7 @@ from livetrans.base.clock import SystemClock
 from livetrans.base.installation import data_folder
 from livetrans.config import RecogniserSettings, Term
 from livetrans.events import FULL_SCALE, Repair, Transcript
-from livetrans.names.repair import Repairer, Verdicts, tokens_of
+from livetrans.names.repair import SpellingRepairer, Verdicts, tokens_of
 from livetrans.names.sounds import common_words
 from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.whisper import WhisperRecogniser
@@ -98,7 +98,7 @@ def heard(recogniser: WhisperRecogniser, sentence: str, voice: str, folder: Path
     return recogniser.recognise(samples, final=True)
 
 
-def repair(repairer: Repairer, hypothesis: Hypothesis) -> tuple[str, tuple[Repair, ...]]:
+def repair(repairer: SpellingRepairer, hypothesis: Hypothesis) -> tuple[str, tuple[Repair, ...]]:
     """Return a repaired hypothesis, and what was repaired in it."""
     text, verdicts = words_text(hypothesis.words), Verdicts()
     if hypothesis.likelihood:
@@ -154,7 +154,7 @@ def per_10_000(count: int, repairs: Sequence[tuple[str, str]], show: bool) -> st
     return f"{1e4 * len(repairs) / count:.1f}" + (f" {list(repairs)}" if show and repairs else "")
 
 
-def false_in_text(repairer: Repairer, lines: Sequence[str]) -> tuple[int, list[tuple[str, str]]]:
+def false_in_text(repairer: SpellingRepairer, lines: Sequence[str]) -> tuple[int, list[tuple[str, str]]]:
     """Return the number of words, and what was repaired in lines as they are written."""
     found = []
     for line in lines:
@@ -164,7 +164,7 @@ def false_in_text(repairer: Repairer, lines: Sequence[str]) -> tuple[int, list[t
 
 
 def false_in_speech(
-    repairer: Repairer, lines: Sequence[str], hypotheses: Sequence[Hypothesis]
+    repairer: SpellingRepairer, lines: Sequence[str], hypotheses: Sequence[Hypothesis]
 ) -> tuple[int, list[tuple[str, str]]]:
     """Return the number of words that were heard, and what was repaired in them that the lines do not have."""
     count, found = 0, []
@@ -200,7 +200,7 @@ def print_calm(spelled: Sequence[Term], alone: Sequence[Term]) -> None:
             print(f"  {rule:8} mean {mean(figures):.3f}, median {median(figures):.3f}")
 
 
-def print_times(repairer: Repairer) -> None:
+def print_times(repairer: SpellingRepairer) -> None:
     """Print the time of an update of sentences that grow to 40 words, and how often a recogniser is asked."""
     words = (SHARED / "corpora" / ONLY_REPORTED[2]).read_text(encoding="utf-8").split()[:4000]
     asked: list[str] = []
@@ -238,8 +238,12 @@ def main() -> None:
     alone = [Term(name, name) for name in NAMES]
     others = [Term(name, name) for name in OTHERS]
     print("names that are right, of 20 (each by the next voice), and by all voices")
-    rules = {"none": Repairer(()), "spelled": Repairer(spelled, "en"), "names": Repairer(alone, "en", sounds=True)}
-    rules["both"] = Repairer(spelled, "en", sounds=True)
+    rules = {
+        "none": SpellingRepairer(()),
+        "spelled": SpellingRepairer(spelled, "en"),
+        "names": SpellingRepairer(alone, "en", sounds=True),
+    }
+    rules["both"] = SpellingRepairer(spelled, "en", sounds=True)
     for number, half in enumerate(("to choose on", "held apart")):
         for place, found in halves.items():
             for rule, repairer in rules.items():
@@ -254,8 +258,11 @@ def main() -> None:
                     ]
                     print("   ", wrong)
     print(f"false corrections per 10,000 words, with {len(NAMES) + len(OTHERS)} names: as written, as heard")
-    rules = {"spelled": Repairer([*spelled, *others], "en"), "names": Repairer([*alone, *others], "en", sounds=True)}
-    rules["both"] = Repairer([*spelled, *others], "en", sounds=True)
+    rules = {
+        "spelled": SpellingRepairer([*spelled, *others], "en"),
+        "names": SpellingRepairer([*alone, *others], "en", sounds=True),
+    }
+    rules["both"] = SpellingRepairer([*spelled, *others], "en", sounds=True)
     for group, files in {"chosen on": CHOSEN_ON, "only reported": ONLY_REPORTED}.items():
         for path in filter(Path.exists, (SHARED / "corpora" / file for file in files)):
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -276,7 +283,7 @@ def main() -> None:
     ]
     for rule in ("spelled", "names"):
         print(f"an update with 500 terms, {rule}:")
-        print_times(Repairer(many, "en", sounds=rule == "names"))
+        print_times(SpellingRepairer(many, "en", sounds=rule == "names"))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from zlib import crc32
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from livetrans.base.clock import ManualClock
 from livetrans.config import BetweenSettings, PromptSettings, Settings, Term, TranscriberSettings
 from livetrans.events import Transcript, Word
-from livetrans.names.repair import Repairer, Repairs, Verdicts
+from livetrans.names.repair import NameRepairs, SpellingRepairer, Verdicts
 from livetrans.names.sounds import LEAST_OF_SPELLING, LEAST_OF_TERM
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser, speak
@@ -45,7 +44,7 @@ def ask(heard: str, answers: dict[str, float], *, sounds: bool = True, language:
         asked.append(text)
         return WRITTEN if text == heard else answers.get(text, -100.0)
 
-    repairer, verdicts = Repairer(GLOSSARY, language, sounds=sounds), Verdicts()
+    repairer, verdicts = SpellingRepairer(GLOSSARY, language, sounds=sounds), Verdicts()
     repairer.judge(heard, likelihood, verdicts, growing=False)
     return repairer.repair(heard, verdicts=verdicts)[0], asked
 
@@ -97,10 +96,8 @@ def test_no_committed_word_changes_whatever_the_recogniser_answers(
     recogniser.likelihood = lambda text: -float(crc32(f"{seed}{text}".encode()) % 25)
     saves = data.draw(st.booleans())
     glossary = GLOSSARY
-    repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=glossary, repair=repair)))
-    transcriber = Transcriber(recogniser, options, ManualClock())
-    transcriber.judge = partial(repairs.judge, track=None)
-    transcriber.respell = partial(repairs.respelled, track=None)
+    repairs = NameRepairs(lambda: Settings(prompt=PromptSettings(glossary=glossary, repair=repair)))
+    transcriber = Transcriber(recogniser, options, ManualClock(), names=repairs.of_track(None))
     places = gaps(words)
     pauses = data.draw(st.lists(st.sampled_from(places), max_size=3)) if places else []
     updates: defaultdict[int, list[tuple[Transcript, Transcript]]] = defaultdict(list)
@@ -126,33 +123,35 @@ def test_no_committed_word_changes_whatever_the_recogniser_answers(
 
 
 def test_a_name_in_the_prompt_is_still_judged_where_it_is_heard() -> None:
-    repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
+    repairs = NameRepairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
     for revision, heard in enumerate(("the is", "the is thorseen")):
-        assert repairs.respelled("thorseen", "en", None) == "thorseen"
-        repairs.judge(heard, lambda text: 0.0, "en", False, not revision, None)
+        assert repairs.of_track(None).respelled("thorseen", "en") == "thorseen"
+        repairs.of_track(None).judge(heard, lambda text: 0.0, "en", growing=False, anew=not revision)
         repaired = repairs(Transcript(0, revision, heard, "", bool(revision), 0.0, 1.0))
     assert repaired.text == "the is Thorsten"
 
 
 def test_a_new_stretch_of_speech_is_judged_anew() -> None:
-    repairs = Repairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
+    repairs = NameRepairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
     for segment, likely, text in ((0, -30.0, "thorseen"), (1, -1.0, "Thorsten"), (2, -30.0, "thorseen")):
-        repairs.judge("thorseen", lambda text: 0.0 if text == "thorseen" else likely, "en", False, True, None)  # noqa: B023
+        repairs.of_track(None).judge(
+            "thorseen", lambda text, odds=likely: 0.0 if text == "thorseen" else odds, "en", growing=False, anew=True
+        )
         assert repairs(Transcript(segment, 0, "", "thorseen", False, 0.0, 1.0, ended=True)).text == text
-        repairs.judge("thorseen", lambda text: 0.0, "en", False, False, None)
-        repairs.judge("now", lambda text: 0.0, "en", False, True, None)
+        repairs.of_track(None).judge("thorseen", lambda text: 0.0, "en", growing=False, anew=False)
+        repairs.of_track(None).judge("now", lambda text: 0.0, "en", growing=False, anew=True)
         last = repairs(Transcript(segment, 1, "thorseen", "", True, 0.0, 1.0))
         assert last.text == text, "one answer for a stretch, although the next one has begun in the same chunk"
-    assert repairs.respelled("thorseen", "en", None) == "Thorsten", "a prompt is older than the silence"
+    assert repairs.of_track(None).respelled("thorseen", "en") == "Thorsten", "a prompt is older than the silence"
 
 
 def test_a_glossary_that_changes_takes_no_committed_word_back() -> None:
     settings = Settings(prompt=PromptSettings(glossary=GLOSSARY))
-    repairs = Repairs(lambda: settings)
-    repairs.judge("thorseen said", lambda text: 0.0, "en", False, True, None)
+    repairs = NameRepairs(lambda: settings)
+    repairs.of_track(None).judge("thorseen said", lambda text: 0.0, "en", growing=False, anew=True)
     assert repairs(Transcript(0, 0, "thorseen said", "", False, 0.0, 1.0)).committed == "Thorsten said"
     settings = replace(settings, prompt=PromptSettings(glossary=(*GLOSSARY, Term("Zanzibar", ""))))
-    repairs.judge("so he", lambda text: 0.0, "en", False, False, None)
+    repairs.of_track(None).judge("so he", lambda text: 0.0, "en", growing=False, anew=False)
     assert repairs(Transcript(0, 1, "thorseen said so he", "", False, 0.0, 1.0)).text == "Thorsten said so he"
     settings = replace(settings, prompt=PromptSettings(glossary=GLOSSARY[1:]))
     heard = Transcript(0, 2, "thorseen said so he", "", True, 0.0, 1.0)
@@ -164,15 +163,15 @@ def test_in_a_conversation_what_each_says_is_judged() -> None:
     settings = Settings(
         prompt=PromptSettings(glossary=GLOSSARY), between=BetweenSettings(("en", "de"), ("English", "German"))
     )
-    repairs = Repairs(lambda: settings)
-    repairs.judge("thorseen said", lambda text: 0.0, "en", False, True, None)
+    repairs = NameRepairs(lambda: settings)
+    repairs.of_track(None).judge("thorseen said", lambda text: 0.0, "en", growing=False, anew=True)
     heard = Transcript(0, 0, "thorseen said", "", True, 0.0, 1.0, language="en", track="English")
     assert repairs(heard).text == "Thorsten said"
 
 
 def test_a_spelling_with_a_possessive_replaces_that_of_the_words() -> None:
     asked: list[str] = []
-    repairer = Repairer((Term("Grimnir's Hall", "", (("grimnear's hall", ""), ("grimnear's", ""))),), "en")
+    repairer = SpellingRepairer((Term("Grimnir's Hall", "", (("grimnear's hall", ""), ("grimnear's", ""))),), "en")
     repairer.judge("the greemnear's door", lambda text: float(asked.append(text) or 0), {}, growing=False)
     assert "the grimnear's door" in asked
     assert not [text for text in asked if "'s's" in text]

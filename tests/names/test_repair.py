@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import MeetingSettings, PromptSettings, Settings, Term
 from livetrans.events import Transcript
-from livetrans.names.repair import Repairer, Repairs, tokens_of
+from livetrans.names.repair import NameRepairs, SpellingRepairer, tokens_of
 
 words = st.lists(st.sampled_from(["a", "b", "c", "A", "b's", "c,", "橋", "a-b"]), min_size=1, max_size=4)
 phrases = words.map(" ".join)
@@ -61,7 +61,7 @@ def update(committed: str, partial: str = "", *, final: bool = False) -> Transcr
     ],
 )
 def test_whole_words_are_repaired_the_longest_first(heard: str, written: str) -> None:
-    text, repairs = Repairer(NAMES, "en").repair(heard)
+    text, repairs = SpellingRepairer(NAMES, "en").repair(heard)
     assert text == written
     back = list(text)
     for repair in reversed(repairs):
@@ -70,8 +70,8 @@ def test_whole_words_are_repaired_the_longest_first(heard: str, written: str) ->
 
 
 def test_a_spelling_can_be_for_one_spoken_language() -> None:
-    assert Repairer(NAMES, "de").repair("Schiffon kommt")[0] == "Siobhan kommt"
-    assert Repairer(NAMES, None).repair("Schiffon kommt")[0] == "Schiffon kommt"
+    assert SpellingRepairer(NAMES, "de").repair("Schiffon kommt")[0] == "Siobhan kommt"
+    assert SpellingRepairer(NAMES, None).repair("Schiffon kommt")[0] == "Schiffon kommt"
 
 
 @given(glossaries, texts)
@@ -79,7 +79,7 @@ def test_a_spelling_can_be_for_one_spoken_language() -> None:
 @example((Term("x y", "", (("z", ""),)), Term("b", "", (("w x", ""),))), "w z")
 @example((Term("Acme Inc.", "", (("acme", ""),)),), "acme's")
 def test_a_second_repair_changes_nothing(terms: tuple[Term, ...], text: str) -> None:
-    repairer = Repairer(terms, "en")
+    repairer = SpellingRepairer(terms, "en")
     once, repairs = repairer.repair(text)
     assert repairer.repair(once) == (once, ())
     assert repairer.repair(once, repairs) == (once, repairs)
@@ -89,7 +89,7 @@ def test_a_second_repair_changes_nothing(terms: tuple[Term, ...], text: str) -> 
 def test_the_order_of_the_entries_does_not_matter(terms: tuple[Term, ...], text: str, random) -> None:  # type: ignore[no-untyped-def]
     shuffled = list(terms)
     random.shuffle(shuffled)
-    assert Repairer(terms, "en").repair(text) == Repairer(shuffled, "en").repair(text)
+    assert SpellingRepairer(terms, "en").repair(text) == SpellingRepairer(shuffled, "en").repair(text)
 
 
 @given(glossaries, st.lists(st.sampled_from(["a", "b", "c", "d", "b's", "c,"]), min_size=1, max_size=9), st.data())
@@ -100,7 +100,7 @@ def test_the_order_of_the_entries_does_not_matter(terms: tuple[Term, ...], text:
 def test_a_growing_text_is_a_prefix_of_the_final_up_to_the_words_that_are_held(
     terms: tuple[Term, ...], spoken: list[str], data: st.DataObject
 ) -> None:
-    repairer = Repairer(terms, "en")
+    repairer = SpellingRepairer(terms, "en")
     final = repairer.repaired(update(" ".join(spoken), final=True))
     spellings = [term.text for term in terms] + [spelling for term in terms for spelling, _ in term.heard]
     # The last word, words that may begin a term, and words before them that stand for one unless they are part of that.
@@ -125,26 +125,28 @@ SOUNDING = tuple(map(Term, ("Kubernetes", "Delphine", "Postgres", "OpenRouter"))
 
 
 def test_what_sounds_like_a_term_is_repaired_and_a_common_word_is_not() -> None:
-    repairer = Repairer(SOUNDING, "en", sounds=True)
+    repairer = SpellingRepairer(SOUNDING, "en", sounds=True)
     heard = "Deal feen's cuborn eats, post girs and an open routher; the open route and posters."
     assert repairer.repair(heard)[0] == (
         "Delphine's Kubernetes, Postgres and an OpenRouter; the open route and posters."
     )
     assert repairer.repair("deal. Feen and post-haste girls")[1] == ()
     assert repairer.repair("Vinela a cuborn eats a thing")[0] == "Vinela a Kubernetes a thing", "no word too many"
-    assert Repairer((Term("Vineela", ""),), "en", sounds=True).repair("vineoler a")[0] == "Vineela a"
+    assert SpellingRepairer((Term("Vineela", ""),), "en", sounds=True).repair("vineoler a")[0] == "Vineela a"
     for language in (None, "de"):
-        assert Repairer(SOUNDING, language, sounds=True).repair(heard)[1] == (), "there is no rule for the language"
+        assert SpellingRepairer(SOUNDING, language, sounds=True).repair(heard)[1] == (), (
+            "there is no rule for the language"
+        )
 
 
 @given(st.lists(spoken_words, min_size=1, max_size=9), st.data())
 def test_sounding_alike_keeps_what_was_committed_and_a_second_repair_changes_nothing(
     spoken: list[str], data: st.DataObject
 ) -> None:
-    repairer = Repairer(SOUNDING, "en", sounds=True)
+    repairer = SpellingRepairer(SOUNDING, "en", sounds=True)
     final = repairer.repaired(update(" ".join(spoken), final=True)).text
     assert repairer.repair(final)[1] == ()
-    assert Repairer(SOUNDING[::-1], "en", sounds=True).repair(" ".join(spoken))[0] == final
+    assert SpellingRepairer(SOUNDING[::-1], "en", sounds=True).repair(" ".join(spoken))[0] == final
     agreed, committed = 0, ""
     for count in range(1, len(spoken) + 1):
         agreed = data.draw(st.integers(agreed, count))
@@ -156,19 +158,19 @@ def test_sounding_alike_keeps_what_was_committed_and_a_second_repair_changes_not
 @given(texts, texts)
 def test_an_update_keeps_its_times_and_its_parts_join_to_its_text(left: str, right: str) -> None:
     before = replace(update(left, right), start=0.5, end=2.5)
-    after = Repairer(NAMES, "en").repaired(before)
+    after = SpellingRepairer(NAMES, "en").repaired(before)
     assert (after.start, after.end, after.segment_id, after.revision) == (0.5, 2.5, 0, 0)
     assert after.text == after.text.strip()
 
 
 def test_a_run_repairs_by_the_settings_that_hold_and_the_language_that_is_spoken() -> None:
     settings = Settings(prompt=PromptSettings(glossary=NAMES), meeting=MeetingSettings(spoken="de"))
-    repairs = Repairs(lambda: settings)
+    repairs = NameRepairs(lambda: settings)
     heard = replace(update("shiv on and Schiffon", final=True), track="them")
     assert repairs(heard).text == "Siobhan and Schiffon"
     assert repairs(replace(heard, track="me")).text == "Siobhan and Siobhan"
     assert repairs(replace(heard, language="de")).text == "Siobhan and Siobhan"
-    assert repairs.respelled("with shiv on", "en", "them") == "with Siobhan"
+    assert repairs.of_track("them").respelled("with shiv on", "en") == "with Siobhan"
     settings = replace(settings, prompt=PromptSettings(glossary=NAMES, repair="none"))
     assert repairs(heard) is heard
     settings = replace(settings, prompt=PromptSettings(glossary=(Term("Schiffbau", "", (("shiv on", ""),)),)))
@@ -177,7 +179,7 @@ def test_a_run_repairs_by_the_settings_that_hold_and_the_language_that_is_spoken
 
 def test_committed_words_do_not_change_when_the_glossary_is_saved_and_do_when_the_reader_corrects_them() -> None:
     settings = Settings(prompt=PromptSettings(glossary=(Term("Berlin"),)))
-    repairs = Repairs(lambda: settings)
+    repairs = NameRepairs(lambda: settings)
     assert repairs(update("we met Kwesi in the", "office")).committed == "we met Kwesi in the"
     saved = (Term("Kwasi", "", (("kwesi", ""),)), Term("In The Office"), Term("Metro", "", (("the office", ""),)))
     settings = replace(settings, prompt=PromptSettings(glossary=saved))
@@ -201,7 +203,7 @@ OTHERS = "Marlene Thorsten Annika Corinna Jolanta Ingmar Ansible Nextcloud Cassa
 @pytest.mark.parametrize("sounds", [False, True])
 def test_few_words_of_ordinary_speech_wait_for_a_name(sounds: bool) -> None:
     terms = [Term(name, "", ((heard, ""),)) for name, heard in WAITED_FOR.items()] + [Term(name) for name in OTHERS]
-    repairer = Repairer(terms, "en", sounds=sounds)
+    repairer = SpellingRepairer(terms, "en", sounds=sounds)
     words = (Path(__file__).parents[2] / "recordings" / "talk.txt").read_text("utf-8").split()
     waits = []
     for place in range(1, len(words) - 1):

@@ -25,7 +25,7 @@ from livetrans.events import (
 from livetrans.metrics.captions import ScreenErasure
 from livetrans.metrics.monitor import Monitor
 from livetrans.names.file import read_terms
-from livetrans.names.repair import Repairer, with_correction
+from livetrans.names.repair import SpellingRepairer, with_correction
 from livetrans.serve.lines import SharedLines, StreamQuery
 from livetrans.session.export import export, read_captions
 from livetrans.session.recorded import RecordedTranscripts, read_unfinished
@@ -157,7 +157,7 @@ def test_a_false_repair_is_undone_only_where_it_was_made() -> None:
     terms = (Term("Ruben", "", (("robin", ""),)),)
     name = NameCorrected("Robin", "Ruben", "Robin")
     assert with_correction(terms, name) == (Term("Ruben"), Term("Robin", "Robin"))
-    repaired = Repairer(terms).repaired(final(0, "Robin and Ruben met Robin.", "").transcript)
+    repaired = SpellingRepairer(terms).repaired(final(0, "Robin and Ruben met Robin.", "").transcript)
     right = corrected_caption(Caption(repaired, "Ruben und Ruben"), name)
     assert right is not None and right.source == "Robin and Ruben met Robin."
     assert [right.source[one.begin : one.end] for one in right.repairs] == ["Robin", "Robin"]
@@ -167,7 +167,7 @@ def test_a_false_repair_is_undone_only_where_it_was_made() -> None:
 @pytest.mark.parametrize("name", [NameCorrected("Robin", "Ruben", "Robina"), NameCorrected("noon", "noon", "Noone")])
 def test_a_correction_of_a_growing_caption_commits_no_word(name: NameCorrected) -> None:
     heard = Transcript(0, 1, "Robin said noon", "and Robin and noon came", False, 0.0, 1.0)
-    growing = Repairer((Term("Ruben", "", (("robin", ""),)),)).repaired(heard)
+    growing = SpellingRepairer((Term("Ruben", "", (("robin", ""),)),)).repaired(heard)
     right = corrected_caption(Caption(growing, ""), name)
     assert right is not None and right.source.count(name.written) == 2
     assert len(right.committed_source.split()) == len(growing.committed.split())

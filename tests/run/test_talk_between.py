@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import Term, with_field
 from livetrans.events import Caption, Event, Record, Transcript
-from livetrans.names.repair import Repairs
+from livetrans.names.repair import NameRepairs
 from livetrans.session.recorded import Unfinished
 from livetrans.speech.between import LATEST
 
@@ -87,7 +87,7 @@ def test_no_word_is_committed_before_its_language_is_known_and_none_is_repaired_
     unknown = [one for one in growing if one.language is None]
     assert len(unknown) > 1 and growing[-1].final and not any(one.committed for one in unknown)
     term = Term("Okonkwo", "", ((unknown[0].text.split()[0], "de"),))
-    repairs = Repairs(lambda: with_field(SETTINGS, "prompt.glossary", (term,)))
+    repairs = NameRepairs(lambda: with_field(SETTINGS, "prompt.glossary", (term,)))
     repaired = [repairs(one) for one in growing]
     assert "Okonkwo" in repaired[-1].text
     assert all(after.text.startswith(before.committed) for before, after in pairwise(repaired))
