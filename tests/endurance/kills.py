@@ -68,7 +68,7 @@ def kill(number: int, random_: random.Random, folder: Path) -> Kill:
     broken = _lost(session, [line for at, line in published.lines if at < killed_at - KEPT_SECONDS])
     before = _finals(session, broken)
     resumed = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
-    has_begun = summarise(session).state != "loading"
+    has_begun = not session.exists() or summarise(session).state != "loading"
     if resumed.returncode and has_begun:
         broken.append(f"resume failed: {resumed.stderr.strip()}")
     finals = _finals(session, broken)
