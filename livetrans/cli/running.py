@@ -180,7 +180,6 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
         run = Resuming(settings, listening, translating, clock, [*sinks, summary], [recorder])
         run.unfinished = unfinished
         _run_as_lines(run, summary)
-    _say_figures(run)
     if summary.stopped_at and not summary.was_left:
         say(f"Stopped; for the rest: livetrans resume {shell_name(unfinished.folder)}")
     return summary.stopped_at is not None
