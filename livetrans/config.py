@@ -444,7 +444,7 @@ class OutputSettings:
     serve: str | None = option(
         None, "--serve [HOST:PORT]", kind="place", bare="localhost", everyday=True,
         help="Serve captions to browsers and programs. The port is a free one if none is named. lan or lan:PORT "
-        "serves captions to others in your network, who need the address with its token.",
+        "serves captions to others in your network, who need the address with its token. off serves none.",
     )
     caption_file: Path | None = option(
         None, "--caption-file FILE", kind="file",

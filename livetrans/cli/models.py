@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sys
@@ -17,7 +16,7 @@ from livetrans.base.languages import require_two_languages
 from livetrans.base.text import file_size, visible
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
-from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
+from livetrans.config import ENGINES, BetweenSettings, Settings
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
     choose_recogniser,
@@ -29,6 +28,7 @@ from livetrans.models.chosen import (
 )
 from livetrans.models.find import FoundModel, find_models, pull_folder, search_folders, size_on_disk
 from livetrans.models.hub import is_offline
+from livetrans.models.offering import decline, lacking, was_declined
 from livetrans.models.pulls import (
     completed,
     pull,
@@ -40,10 +40,6 @@ from livetrans.models.pulls import (
 )
 from livetrans.session.codec import encode
 
-OFFERED = "small"
-"""The purpose that a live run offers to fetch."""
-_DECLINED = ".declined"
-"""The file with the names of models that the user did not want, one line per question."""
 _USABLE = 0.8
 """Part of the memory that one model may take: the rest is for the system and the other model."""
 
@@ -197,41 +193,23 @@ def verify_command(name: str | None) -> int:
 
 
 def offer_models(settings: Settings, *, yes: bool) -> None:
-    """Offer to fetch those of the small pair that are missing: no model, or only an embedded one, knows the languages.
-
-    Nothing takes the place of a model that an option or the configuration names; if that is an embedded one, nothing is
-    offered. A no is remembered: the same models are not offered again, except where nothing else can run.
+    """Offer to fetch the models of `lacking`. A no is remembered: they are offered again only where nothing else runs.
 
     Raises:
         LivetransError: the models cannot be fetched.
         click.Abort: the question was left with Ctrl-C.
     """
-    assert settings.recogniser is not None
-    try:
-        recogniser, translator = fetchable_pair(OFFERED, settings, settings.recogniser.engine)
-    except UsageError:
-        return  # The run says what is missing for these languages.
-    wanted: dict[Entry, FoundModel | None] = {}
-    for entry, choose, named in (
-        (recogniser, lambda given: [choose_recogniser(given)], settings.recogniser.model != UNNAMED),
-        (translator, choose_translators, settings.language_model.model != UNNAMED),
-    ):
-        model = None
-        with contextlib.suppress(ModelError):
-            model, *_ = choose(settings)
-        if named and model and model.embedded:
-            return
-        if not named and (model is None or model.embedded):
-            wanted[entry] = model
-    names, can_go_on = " and ".join(entry.name for entry in wanted), all(wanted.values())
+    wanted = lacking(settings)
+    can_go_on = all(wanted.values())
     if wanted and yes:
         _pull_all(wanted, yes=True)
-    elif wanted and _is_at_a_terminal() and not is_offline() and not (can_go_on and names in _declined()):
+    elif wanted and _is_at_a_terminal() and not is_offline() and not (can_go_on and was_declined(wanted)):
         languages = languages_of(settings)
         say(f"Captions for people who speak {' and '.join(languages.spoken)} need models that are not on this machine.")
         if not _pull_all(wanted, yes=False, offered=True) and can_go_on:
-            _decline(names)
+            decline(wanted)
             instead = " and ".join(model.name for model in wanted.values() if model)
+            names = " and ".join(entry.name for entry in wanted)
             say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")
 
 
@@ -297,19 +275,6 @@ def _pull_one(entry: Entry) -> None:
 
 def _is_at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _declined() -> list[str]:
-    with contextlib.suppress(OSError, ValueError):
-        return (pull_folder() / _DECLINED).read_text(encoding="utf-8").splitlines()
-    return []
-
-
-def _decline(names: str) -> None:
-    with contextlib.suppress(OSError):
-        pull_folder().mkdir(parents=True, exist_ok=True)
-        with (pull_folder() / _DECLINED).open("a", encoding="utf-8") as stream:
-            stream.write(names + "\n")
 
 
 def _found(name: str) -> FoundModel:

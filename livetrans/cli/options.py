@@ -61,6 +61,9 @@ from livetrans.names.file import read_terms
 from livetrans.run.effect import Way, without_effect
 from livetrans.serve.address import parse_serve_address
 
+OFF = "off"
+"""Stands for a place where nothing is served, for a run that wants what the configuration file does not."""
+
 KINDS: dict[str, click.ParamType[Any]] = {
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
@@ -73,7 +76,7 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "method": click.Choice([*DECODERS, PAPER_METHOD]),
     "names": Parsed(track_names),
     "pair": LANGUAGE_PAIR,
-    "place": Parsed(lambda text: text if parse_serve_address(text) else None),
+    "place": Parsed(lambda text: text if text != OFF and parse_serve_address(text) else None),
     "template": click.Choice(list(TEMPLATES)),
 }
 """How values are read that the type of their field does not tell; the keys are `livetrans.config.Option.kind`."""

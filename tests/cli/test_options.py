@@ -474,10 +474,11 @@ def test_what_has_no_effect_in_a_run_is_said_before_it(
 
 def test_a_flag_of_the_file_is_turned_off_for_a_run(seen: Seen, tmp_path: Path) -> None:
     flags = {"keep-audio": "", "plain": "", "partials": "", "no-speedup": "", "no-session": "", "no-early-stop": ""}
-    (tmp_path / "config.toml").write_text("".join(f"{key} = true\n" for key in flags))
+    (tmp_path / "config.toml").write_text("serve = true\n" + "".join(f"{key} = true\n" for key in flags))
     output = parsed(seen).output
+    assert output.serve == "localhost"
     assert (output.keep_audio, output.plain, output.partials, output.speedup, output.record_session) == (
         True, True, True, False, False,
     )  # fmt: skip
-    off = "--no-keep-audio --no-plain --no-partials --speedup --record-session --early-stop"
+    off = "--serve off --no-keep-audio --no-plain --no-partials --speedup --record-session --early-stop"
     assert parsed(seen, *off.split()) == Settings()
