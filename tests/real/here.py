@@ -228,8 +228,17 @@ class Here:
         printed = self.livetrans("bench", "table", file, "--table", name, "--format", "json", *words)
         return {row["method"]: row for row in json.loads(printed)["tables"][0]["rows"]}
 
+    def require_person(self) -> None:
+        """Raise Skipped if nobody is there."""
+        if not self.attended:
+            raise Skipped("it needs a person, and none was asked (--unattended, or no terminal)")
+
     def require_sound(self, kind: str) -> None:
-        """Raise Skipped if there is no microphone, or nothing through which the computer's output can be heard."""
+        """Raise Skipped if there is no microphone, or nothing through which the computer's output can be heard.
+
+        Nothing is opened where nobody is there, who could be asked whether the terminal may listen.
+        """
+        self.require_person()
         from livetrans.audio.capture import OUTPUT, Capture
         from livetrans.audio.portaudio import NO_MICROPHONE, list_devices
         from livetrans.base.errors import SourceError
@@ -244,8 +253,7 @@ class Here:
 
     def tell(self, text: str) -> None:
         """Show the person something; raise Skipped if nobody is there."""
-        if not self.attended:
-            raise Skipped("it needs a person, and none was asked (--unattended, or no terminal)")
+        self.require_person()
         os.write(self.terminal, f"\n{text} ".encode())
 
     def ask(self, request: str) -> str:
