@@ -55,20 +55,12 @@ class Lane:
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> ShownUpdate | None:
         """Translate and present one update, or show it as it was heard; return what was translated.
 
-        It is shown as it was heard where the captions' language is spoken, and in a recorded meeting where another
-        language is spoken than this run translates; a final also where it does not fit in the model's context.
+        A final that does not fit in the model's context is shown as it was heard too.
         """
-        source = settings.source_language
-        spoken = source if transcript.language in (None, _spoken(source).whisper_code) else transcript.language
-        if settings.between and transcript.language not in settings.between.languages:
-            # A third language is not translated, and nothing before its language is known.
-            if transcript.final or transcript.language:
-                self._show_as_heard(transcript, publish)
-            return None
-        is_other = source != AUTO and not same_written_language(spoken, source)
-        is_of_recorded_track = transcript.track is not None and self.track is None and not settings.between
-        in_language = self.language is not None and same_written_language(spoken, self.language)
-        if self.stages is None or in_language or (is_of_recorded_track and is_other):
+        if settings.between and not (transcript.language or transcript.final):
+            return None  # Which language it is will be known soon.
+        spoken = self._translated_from(transcript, settings)
+        if spoken is None or self.stages is None:
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
@@ -94,6 +86,22 @@ class Lane:
         if is_repeated:
             return None
         return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, expected, caption, prompts.names)
+
+    def _translated_from(self, transcript: Transcript, settings: Settings) -> str | None:
+        """Return the code of the spoken language that an update is translated from; None if it is shown as heard.
+
+        All languages but the lane's own are translated; of a conversation those of its two, and of a track of a
+        recorded meeting the one that the run translates.
+        """
+        source = settings.source_language
+        spoken = source if transcript.language in (None, _spoken(source).whisper_code) else transcript.language
+        sources: Collection[str] = (spoken,)
+        if settings.between:
+            sources = settings.between.languages if transcript.language else ()
+        elif transcript.track is not None and self.track is None and source != AUTO:
+            sources = (source,)
+        is_own = self.language is not None and same_written_language(spoken, self.language)
+        return None if is_own or not any(same_written_language(spoken, one) for one in sources) else spoken
 
     def _with_terms(self, translation: Translation, settings: Settings) -> tuple[Translation, bool]:
         """Return a final with its count of terms, and whether it was decoded again because it lacked one.
