@@ -163,11 +163,11 @@ class WithNames(ModelWrapper):
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         evaluation = self._wrapped.evaluate(self.plain(context), last_rows)
-        names = self._in(context)
-        if not names and self._shared is None:
+        has_names = bool(self._names.tokens) and max(context) >= self._names.size  # A draft may have one of before.
+        if not has_names and self._shared is None:
             return evaluation
         logits = evaluation.logits[:, : self._shared]
-        return replace(evaluation, logits=self._with_columns(logits, context, names) if names else logits)
+        return replace(evaluation, logits=self._with_columns(logits, context) if has_names else logits)
 
     def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
         return self._wrapped.move(self.plain(context), self.plain(held), count)
@@ -189,15 +189,13 @@ class WithNames(ModelWrapper):
         size, names = self._names.size, self._names.tokens
         return [names[token - size] if token >= size else token for token in tokens] if names else tokens
 
-    def _with_columns(
-        self, logits: NDArray[np.float32], context: Sequence[int], names: Sequence[Name]
-    ) -> NDArray[np.float32]:
+    def _with_columns(self, logits: NDArray[np.float32], context: Sequence[int]) -> NDArray[np.float32]:
         """Return rows (rows, vocabulary and names) in which names take the place of their stand-ins."""
         count, size = len(logits), self._names.size
         least = logits.min(axis=1, keepdims=True)
         rows = np.repeat(least, size + len(self._names.tokens), axis=1)
         rows[:, : logits.shape[1]] = logits
-        for name in names:
+        for name in self._in(context):
             rows[:, name.written.start : name.written.stop] = logits[:, list(name.stand_in.written)]
             rows[:, list(name.stand_in.hidden)] = least
             written = [*accumulate(token in name.written for token in context)][-count:]
