@@ -121,7 +121,14 @@ async def test_the_row_is_one_row_and_shows_the_newest_warning(said: list[Any], 
     assert [one for one in said if isinstance(one, Notice)] == list(messages.said)
 
 
-@pytest.mark.parametrize("drawing", ["panel.draw", "panel.strip_text", "status.top_row", "captions.caption_content"])
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        "panel.draw",
+        "captions.caption_content",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("panel.strip_text", "status.top_row")),
+    ],
+)
 async def test_a_widget_that_cannot_draw_shows_nothing_and_the_run_goes_on(
     drawing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

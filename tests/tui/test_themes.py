@@ -97,7 +97,7 @@ async def test_a_theme_that_cannot_be_shown_gives_way_to_dark_and_ends_nothing(c
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("theme", config.THEMES)
+@pytest.mark.parametrize("theme", ["ansi", *(pytest.param(name, marks=pytest.mark.long) for name in ("dark", "light"))])
 async def test_every_theme_is_shown_from_the_start_and_from_the_palette(theme: str) -> None:
     settings = config.Settings(output=config.OutputSettings(theme=theme))
     async with on_stage(*conversation(), settings=settings) as stage:
