@@ -28,7 +28,7 @@ from livetrans.audio.file import AudioFile
 from livetrans.base.clock import SystemClock
 from livetrans.base.text import file_size
 from livetrans.lm.families import TEMPLATES
-from livetrans.models.catalogue import WEIGHTS
+from livetrans.models.catalogue import FASTER_WHISPER, ONNX, WEIGHTS
 from tests.audio.sound_server import write_wav
 from tests.benchmarks import spoken_languages
 from tests.real.here import LIVETRANS, NOWHERE, ROOT, Failed, Here, Skipped, Slow, require
@@ -47,6 +47,8 @@ LEAST_CHRF_OF_PEOPLE = 30.0
 for such texts, has 26 on their written words; other sentences in German, as long, have 25."""
 GPU_DIFFERENCE = 0.05
 """Part of the updates that may differ on a GPU, where a batch is computed in another order than single tokens."""
+MOST_REWRITTEN = 0.3
+"""Words taken back for each word that stays, up to which a recogniser is calm enough: chosen, not measured."""
 LEAKED = re.compile(r"<[|｜/]?\w|[|｜/]>|hy_(User|Assistant)|\[/?INST|^\s*(German|English|Deutsch|Translation)\s*:|\n")
 """What belongs to a prompt's form or to thinking, not to a caption."""
 RECORDINGS = ROOT / "recordings"
@@ -226,6 +228,52 @@ for _engine in ("faster-whisper", "whisper.cpp"):
     for _place, _on_gpu in (("the processor", False), ("a GPU", True)):
         _claim = f"OpenAI's models understand people, by {_engine} on {_place}."
         check(f"{_engine} on {_place}", _claim, minutes=60)(partial(recognition, engine=_engine, on_gpu=_on_gpu))
+
+
+@check(
+    "transducer", "A transducer (Parakeet) gets no more words of people wrong than Whisper, in less time.", minutes=60
+)
+def transducer(here: Here) -> Figures:
+    model = here.recogniser(engine=ONNX)
+    heard = here.hear(model, here.clips())
+    require(heard.wrong <= WORST, f"{model.name} gets {heard.wrong:.0f} of 100 words of people wrong")
+    figures = {"model": model.name, **heard.figures()}
+    with suppress(Skipped):
+        whisper = here.recogniser(engine=FASTER_WHISPER)
+        beside = here.hear(whisper, here.clips())
+        figures |= beside.figures(whisper.name)
+        require(
+            heard.wrong <= beside.wrong + 1,
+            f"{model.name} gets {heard.wrong:.1f} of 100 words wrong, {whisper.name} {beside.wrong:.1f}",
+        )
+        require(heard.cost < beside.cost, f"{model.name} takes as long as {whisper.name}")
+    return figures
+
+
+@check(
+    "transducer rewrites", "Over a growing buffer, a transducer takes back few of the words that it wrote.", minutes=60
+)
+def transducer_rewrites(here: Here) -> Figures:
+    model = here.recogniser(engine=ONNX)
+    found = {model.name: here.rewritten(model, here.clips())}
+    with suppress(Skipped):
+        whisper = here.recogniser(engine=FASTER_WHISPER)
+        found[whisper.name] = here.rewritten(whisper, here.clips())
+    most = max(MOST_REWRITTEN, *(found[name] + 0.05 for name in found if name != model.name), 0.0)
+    require(
+        found[model.name] <= most, f"{model.name} takes back {found[model.name]:.2f} of its words, {most:.2f} is few"
+    )
+    return {"model": model.name} | {f"NE of the transcripts, {name}": f"{value:.3f}" for name, value in found.items()}
+
+
+@check("language of a transducer", "A transducer of several languages writes the one that is spoken.", minutes=60)
+def language_of_a_transducer(here: Here) -> Figures:
+    model = here.recogniser(engine=ONNX, language="de")
+    heard = here.hear(model, here.clips("de"), language="de")
+    require(
+        heard.wrong <= WORST + 20, f"{model.name} gets {heard.wrong:.0f} of 100 German words wrong, or is for English"
+    )
+    return {"model": model.name, **heard.figures()}
 
 
 @check("another language", "A recogniser of many languages finds out which one is spoken.")

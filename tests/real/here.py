@@ -9,11 +9,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from livetrans.models.catalogue import ONNX
 from livetrans.models.find import engine_of
 
 ROOT = Path(__file__).parents[2]
@@ -139,14 +141,17 @@ class Here:
         return [{**model, "languages": languages.get(model["catalogue"], [])} for model in found]
 
     def recogniser(self, *, engine: str | None = None, language: str = "en") -> Path:
-        """Return a recogniser that knows the language, and was trained on people."""
+        """Return a recogniser that knows the language and was trained on people; Whisper unless an engine is named."""
         for model in self.models:
-            is_wanted = engine is None or engine_of(Path(model["path"])) == engine
+            found = engine_of(Path(model["path"]))
+            is_wanted = found == engine if engine else found != ONNX
             knows = not model["languages"] or language in model["languages"]
             if model["kind"] == "recogniser" and is_wanted and knows:
                 return self._use(model["name"], model["path"])
-        fetched = "ggml-small" if engine == "whisper.cpp" else "whisper-small"
         of = f" for {engine}" if engine else ""
+        if engine == ONNX:
+            raise Skipped(f"no recogniser{of} is here; put the folder of a Parakeet beside the pulled models")
+        fetched = "ggml-small" if engine == "whisper.cpp" else "whisper-small"
         raise Skipped(f"no recogniser of people{of} is here; `livetrans models pull {fetched}` fetches one")
 
     def translator(self, family: str | None = None) -> Path:
@@ -205,6 +210,21 @@ class Here:
             wrong, spoken = wrong + errors(reference, heard), spoken + len(reference)
             seconds, sound, behind = seconds + took, sound + length, behind + late
         return Heard(100 * wrong / spoken, seconds / sound, sum(behind) / max(len(behind), 1))
+
+    def rewritten(self, model: Path, clips: Sequence[Clip]) -> float:
+        """Return the normalized erasure, in words, of the transcripts that a recogniser makes of recordings."""
+        from livetrans.metrics.captions import NormalizedErasure
+
+        measure, segments = NormalizedErasure(), count()
+        for clip in clips:
+            numbers: dict[int, int] = {}
+            for event in self.events(clip.file, "--asr", model, "--mt", self.embedded_translator()):
+                if event["event"] == "transcript":
+                    number = numbers.setdefault(event["segment_id"], next(segments))
+                    words = f"{event['committed']} {event['partial']}".split()
+                    measure.add(number, words, final=event["final"])
+        require(measure.segments, f"{model.name} wrote no sentence")
+        return measure.ratio_of_sums or 0.0
 
     def invented(self, model: Path, kind: str, minutes: float = 1.0) -> int:
         """Return the words that a recogniser writes where nobody speaks."""

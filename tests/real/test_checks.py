@@ -59,6 +59,9 @@ class Scripted(Here):
     printed: dict[str, str] = field(default_factory=dict)
     """What commands print, by their first words."""
     wrong: float = 10.0
+    transducer_wrong: float = 9.0
+    erased: float = 0.1
+    """Words that a transducer takes back, for each that stays."""
     costs: float = 0.5
     wrong_by_window: dict[str | None, float] = field(default_factory=dict)
     words_by_kind: dict[str, int] = field(default_factory=dict)
@@ -83,7 +86,7 @@ class Scripted(Here):
         return begun[0] if begun else ""
 
     def recogniser(self, *, engine: str | None = None, language: str = "en") -> Path:
-        return Path("a-recogniser")
+        return Path("a-transducer" if engine == "onnx" else "a-recogniser")
 
     def translator(self, family: str | None = None) -> Path:
         return Path("a-translator.gguf")
@@ -92,7 +95,12 @@ class Scripted(Here):
         return Path("livetrans-en-de.q8_0.gguf")
 
     def hear(self, model: Path, clips: Any, **settings: Any) -> Heard:
+        if model.name == "a-transducer":
+            return Heard(self.transducer_wrong, self.costs / 5, 0.8)
         return Heard(self.wrong_by_window.get(settings.get("window"), self.wrong), self.costs, 0.8)
+
+    def rewritten(self, model: Path, clips: Any) -> float:
+        return self.erased if model.name == "a-transducer" else 0.2
 
     def invented(self, model: Path, kind: str, minutes: float = 1.0) -> int:
         return self.words_by_kind.get(kind, 0)
@@ -165,6 +173,13 @@ FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
     "faster-whisper on a GPU": [({"wrong": 80.0}, "80 of 100 words")],
     "whisper.cpp on the processor": [({"wrong": 80.0}, "80 of 100 words")],
     "whisper.cpp on a GPU": [({"wrong": 80.0}, "80 of 100 words")],
+    "transducer": [
+        ({"transducer_wrong": 80.0}, "80 of 100 words"),
+        ({"wrong": 5.0}, "9.0 of 100 words wrong, a-recogniser 5.0"),
+        ({"costs": 0.0}, "takes as long as a-recogniser"),
+    ],
+    "transducer rewrites": [({"erased": 0.4}, "takes back 0.40 of its words, 0.30 is few")],
+    "language of a transducer": [({"transducer_wrong": 95.0}, "95 of 100 German words")],
     "another language": [({"wrong": 95.0}, "95 of 100 German words")],
     "language of a turn": [
         ({"spoken_languages": turns("1 s: 1 of 2, 3 s: 1 of 2")}, "taken for others"),
