@@ -274,12 +274,9 @@ class Unfinished:
         return None if self.settings.between else transcript.track
 
     def _is_shown(self, final: Transcript) -> bool:
-        """Return whether a final was shown in every language of its track."""
-        shown_in = self.shown_in[final.segment_id]
-        targets = self.settings.targets
-        if len(targets) == 1 or self.settings.is_microphone(final.track):
-            return bool(shown_in)
-        return shown_in.issuperset(targets)
+        """Return whether a final was shown to every reader of its track."""
+        shown_in, shows = self.shown_in[final.segment_id], self.settings.shows
+        return all(any(shows(final.track, one, target) for one in shown_in) for target in self.settings.targets)
 
 
 def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None) -> Unfinished:
