@@ -140,8 +140,9 @@ def require_apart(outputs: Iterable[tuple[str, Path]], inputs: Iterable[Path]) -
         if place in read or (os.path.exists(place) and read & {str(folder) for folder in Path(place).parents}):
             raise UsageError(f"{option} {path} would be written over what is read; name another file")
         if place in taken:
-            options = f"two files of {option}" if taken[place] == option else f"{taken[place]} and {option}"
-            raise UsageError(f"{options} would both be {path}; name different files")
+            if taken[place] == option:
+                raise UsageError(f"{option} {path} would hold two of what is read; rename one, or use two commands")
+            raise UsageError(f"{taken[place]} and {option} would both be {path}; name different files")
         taken[place] = option
 
 

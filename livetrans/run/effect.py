@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from livetrans.config import SETTINGS, UNNAMED, Setting, Settings
@@ -19,7 +18,7 @@ class Way:
     """What decides which options of a run have an effect."""
 
     settings: Settings
-    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    values: Mapping[str, Any] = field(default_factory=dict)
     """Those of the command's own options, by their parameters; without the options that the command lacks."""
     sources: tuple[str, ...] = ()
     """What each file of `replay` is; empty for live sound."""
@@ -51,7 +50,7 @@ class Mode:
 
     holds: Callable[[Way], bool]
     reason: str
-    """What is said of such an option after its name. `{method}` and `{mask}` stand for what the run has."""
+    """What is said of such an option after its name. `{method}` stands for that of the run."""
     advice: str
     """What gives it an effect; empty where nothing does."""
     idle: str

@@ -267,6 +267,7 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
         ["talk.wav", "--start", "1:00", "--end", "0:30"],
         ["talk.wav", "--start", "-1"],
         ["one.jsonl", "two.jsonl", "-o", "x.srt"],
+        ["one.jsonl", "other/one.jsonl", "-o", "out/"],
         ["one.jsonl", "one.jsonl", "-o", "{name}.srt"],
         ["one.jsonl", "--jsonl", "y.jsonl", "--caption-file", "y.jsonl"],
         ["one.jsonl", "--jsonl", "y.jsonl", "-o", "y.jsonl"],
