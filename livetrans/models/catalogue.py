@@ -248,6 +248,8 @@ def entry_of(wanted: str) -> Entry:
         raise UsageError(f"{repository} {STATEFUL_ADVICE}")
     if not file:
         return Entry(repository, RECOGNISER, repository, revision=revision)
+    if ENCODER.fullmatch(file):
+        return Entry(f"{repository}:{file}", RECOGNISER, repository, file, revision=revision)
     if not file.endswith((".gguf", ".bin")) and not _QUANTISATION.fullmatch(file):
         raise UsageError(f"{file} is not a GGUF file; name one, as owner/repository:file.gguf")
     if _PART.search(file):

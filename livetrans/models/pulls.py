@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from livetrans.base.errors import ModelError, UsageError
-from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
+from livetrans.models.catalogue import ENCODER, TRANSLATOR, WEIGHTS, Entry
 from livetrans.models.hub import RemoteFile, Revision, fetch, look_up, sha256_of, verify_hash
 from livetrans.session.codec import decode, encode
 
@@ -23,6 +24,9 @@ _SPARE_BYTES = 200_000_000
 
 _OF_RECOGNISER = re.compile(r"(config|preprocessor_config|tokenizer)\.json|model\.bin|vocabulary\.\w+")
 """The files that faster-whisper reads."""
+_OF_TRANSDUCER = re.compile(r"(encoder|decoder(?:_joint)?|joiner)(?:-model)?(?:\.(\w+))?\.onnx(\.data)?")
+"""The models of a transducer, with their part and quantisation."""
+_BESIDE_TRANSDUCER = ("config.json", "vocab.txt", "tokens.txt")
 
 _OF_ONE_FILE = re.compile(r"\.gguf$|(^|/)ggml[^/]*\.bin$")
 
@@ -46,7 +50,8 @@ class Receipt:
     @property
     def sha256(self) -> str | None:
         """The hash of the weights."""
-        return self.files.get(WEIGHTS) or next(iter(self.files.values()), None)
+        weights = (sha256 for name, sha256 in self.files.items() if name == WEIGHTS or ENCODER.fullmatch(name))
+        return next(chain(weights, self.files.values()), None)
 
 
 def receipt_path(model: Path) -> Path:
@@ -158,7 +163,7 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
     """Return the files of the repository that belong to the model."""
     if not entry.is_one_file:
         files = [file for file in revision.siblings if _OF_RECOGNISER.fullmatch(file.rfilename)]
-        files = files if any(file.rfilename == WEIGHTS for file in files) else []
+        files = files if any(file.rfilename == WEIGHTS for file in files) else _of_transducer(revision, entry.file)
     else:
         files = [file for file in revision.siblings if file.rfilename == entry.file] or _quantised(revision, entry.file)
     if files:
@@ -168,6 +173,19 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
         listed = ", ".join(single[:12]) + (" ..." if len(single) > 12 else "")
         raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {listed}")
     raise UsageError(f"{entry.repository} has no model that livetrans can use; choose another from `livetrans models`")
+
+
+def _of_transducer(revision: Revision, encoder: str) -> list[RemoteFile]:
+    """Return the files of a transducer in the quantisation of its encoder, by default int8; and of a part that has no
+    such file, those that are not quantised."""
+    parts: dict[str, dict[str, list[RemoteFile]]] = {}
+    for file in revision.siblings:
+        if found := _OF_TRANSDUCER.fullmatch(file.rfilename):
+            parts.setdefault(found[1], {}).setdefault(found[2] or "", []).append(file)
+    named = _OF_TRANSDUCER.fullmatch(encoder)
+    wanted = (named[2] or "") if named else "int8"
+    models = [file for files in parts.values() for file in files.get(wanted) or files.get("") or []]
+    return [*models, *(file for file in revision.siblings if models and file.rfilename in _BESIDE_TRANSDUCER)]
 
 
 def _quantised(revision: Revision, quantisation: str) -> list[RemoteFile]:

@@ -90,6 +90,30 @@ def test_a_recogniser_of_one_file_arrives_alone(hub: Hub, folder: Path) -> None:
         fetch(entry_of("owner/whisper:ggml-none.bin"), folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("owner/parakeet", {"encoder-model.int8.onnx", "decoder_joint-model.int8.onnx"}),
+        ("owner/parakeet:encoder-model.int8.onnx", {"encoder-model.int8.onnx", "decoder_joint-model.int8.onnx"}),
+        (
+            "owner/parakeet:encoder-model.onnx",
+            {"encoder-model.onnx", "encoder-model.onnx.data", "decoder_joint-model.onnx"},
+        ),
+        ("owner/parakeet:encoder-model.nb8.onnx", {"encoder-model.nb8.onnx", "decoder_joint-model.onnx"}),
+    ],
+)
+def test_of_a_transducer_one_quantisation_arrives(hub: Hub, folder: Path, name: str, wanted: set[str]) -> None:
+    encoders = ("encoder-model.onnx", "encoder-model.onnx.data", "encoder-model.int8.onnx", "encoder-model.nb8.onnx")
+    files = {*encoders, "decoder_joint-model.onnx", "decoder_joint-model.int8.onnx", "vocab.txt", "config.json"}
+    hub.files["owner/parakeet"] = {file: file.encode() * 20 for file in sorted({*files, "nemo128.onnx", "README.md"})}
+    path = fetch(entry_of(name), folder)
+    assert (path.name, {file.name for file in path.iterdir()}) == ("parakeet", wanted | {"vocab.txt", "config.json"})
+    found = find_model("recogniser", "parakeet")
+    assert (found.path, found.engine, verify(path)) == (path, "onnx", [])
+    [encoder] = path.glob("encoder*.onnx")
+    assert found.receipt and found.receipt.sha256 == hashlib.sha256(encoder.read_bytes()).hexdigest()
+
+
 def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut_or_is_removed(
     hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
