@@ -351,7 +351,7 @@ class CaptionMeasures:
     """What is measured of the captions in one language.
 
     Captions are added in the order in which a viewer saw them. Memory is constant over hours: segments are dropped at
-    their finals, and of many lags a sample is kept.
+    their finals, and of many lags the last are kept.
     """
 
     def __init__(self) -> None:

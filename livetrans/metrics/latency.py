@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from livetrans.base.sequences import common_prefix_length
 
 MAXIMUM_VALUES = 10_000
-"""Values kept exactly; past it every second one is dropped, so that hours of captions need no more memory than one."""
+"""Values remembered: about an hour of speech, a lag a word."""
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
@@ -39,28 +40,15 @@ def spread_of(values: Iterable[float | None]) -> Spread | None:
 
 
 class Distribution:
-    """Values over time, with their median and percentiles.
+    """The last `MAXIMUM_VALUES` values, with their median and percentiles."""
 
-    Exact up to `maximum` values. Past that an evenly spaced sample is kept (every 2nd value, then every 4th...): no
-    random choice, so that the same run gives the same figures.
-    """
-
-    def __init__(self, maximum: int = MAXIMUM_VALUES) -> None:
-        self.count = 0
-        self._maximum = max(maximum, 2)
-        self._stride = 1
-        self._values: list[float] = []
+    def __init__(self) -> None:
+        self._values: deque[float] = deque(maxlen=MAXIMUM_VALUES)
         self._ordered: list[float] | None = []
 
     def add(self, value: float) -> None:
-        if self.count % self._stride == 0:
-            if len(self._values) >= self._maximum:
-                self._values = self._values[::2]
-                self._stride *= 2
-            if self.count % self._stride == 0:
-                self._values.append(value)
-            self._ordered = None
-        self.count += 1
+        self._values.append(value)
+        self._ordered = None
 
     def percentile(self, share: float) -> float | None:
         """Nearest-rank percentile, `share` in 0..1; None before the first value."""

@@ -135,7 +135,7 @@ def resident_memory() -> int | None:
 class Monitor:
     """A sink that watches every event; written on the worker threads, read by `snapshot` on the main thread.
 
-    Its memory is constant over hours: segments are dropped at their final, lags are sampled past a bound.
+    Its memory is constant over hours: segments are dropped at their final, of many lags the last are kept.
     """
 
     def __init__(

@@ -323,7 +323,7 @@ def viewed(units: MethodUnits, mask_k: int = 0, seconds: float = 0.5) -> Caption
 
 
 def lags(units: MethodUnits, seconds: float) -> list[float]:
-    return viewed(units, seconds=seconds).lags._values
+    return [*viewed(units, seconds=seconds).lags._values]
 
 
 def test_lag_waits_for_the_recogniser_and_the_translator() -> None:
@@ -357,7 +357,7 @@ def test_lag_is_of_streams_that_were_recorded_in_real_time() -> None:
     """At full speed nobody waited for a recogniser; the lagging in source time is there all the same."""
     segment, live = unit_of(0, "a", "a b", "a b c")
     fast = [replace(update, captured=None, due=update.end) for update in live]
-    assert viewed([(segment, live)]).lags.count == 3 and viewed([(segment, fast)]).lags.count == 0
+    assert viewed([(segment, live)]).lags.percentile(1.0) is not None and viewed([(segment, fast)]).lags.median is None
     assert lagging([(segment, fast)]) == lagging([(segment, live)])
     assert (lagging([(segment, fast)]).al, lagging([(segment, fast)]).al_aware) == pytest.approx((1.0, 1.5))
 
