@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from livetrans.base.files import require_apart
-from livetrans.config import UNNAMED, Settings
+from livetrans.config import SETTINGS, UNNAMED, Settings
 from livetrans.models.find import search_folders
 from livetrans.session.codec import EVENTS_FILE
 
@@ -19,17 +19,14 @@ def check_places(settings: Settings, inputs: Iterable[Path] = (), outputs: Itera
     Raises:
         UsageError: two outputs are one file, or one is what is read.
     """
-    output = settings.output
+    places = [(setting, setting.of(settings)) for setting in SETTINGS.values()]
     named = [
-        ("--jsonl", Path(output.jsonl) if output.jsonl not in (None, "-") else None),
-        ("--caption-file", output.caption_file),
-        ("--session", output.session / EVENTS_FILE if output.session else None),
+        (f"--{setting.key}", Path(place))
+        for setting, place in places
+        if setting.option.kind in ("file", "jsonl") and place not in (None, "-")
     ]
-    models = [
-        settings.language_model.model,
-        *([settings.recogniser.model] if settings.recogniser else []),
-        *([settings.draft_model.model] if settings.draft_model else []),
-        *([settings.between.model] if settings.between else []),
-    ]
-    read = [path for path in (*inputs, *models, settings.prompt.glossary_file) if path != UNNAMED]
-    require_apart([*((option, path) for option, path in named if path), *outputs], [*read, *search_folders()])
+    if settings.output.session:
+        named.append(("--session", settings.output.session / EVENTS_FILE))
+    # Models, and the glossary.
+    read = [place for setting, place in places if setting.type == "Path" and place != UNNAMED]
+    require_apart([*named, *outputs], [*inputs, *read, *search_folders()])
