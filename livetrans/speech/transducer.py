@@ -192,7 +192,7 @@ class Transducer:
                 f"The recogniser in {folder} cannot be loaded ({_reason(error)}); copy or fetch it again."
             ) from error
         encoder, *decoder = self._sessions
-        stated: dict[str, str] = encoder.get_modelmeta().custom_metadata_map
+        stated: dict[str, Any] = {**encoder.get_modelmeta().custom_metadata_map, **self._files.config}
         bands, results = encoder.get_inputs()[0].shape[1], decoder[-1].get_outputs()[0].shape[-1]
         inputs = [len(session.get_inputs()) for session in self._sessions]
         if inputs != [2, 5] and inputs != [2, 4, 2]:
@@ -201,11 +201,13 @@ class Transducer:
             raise self._fault("its features are not NeMo's usual ones")
         if isinstance(results, int) and results <= len(self.pieces):
             raise self._fault("it does not say how long its tokens last")
-        if not isinstance(bands, int):
-            bands = int(self._files.config.get("features_size") or stated.get("feat_dim") or 80)
+        bands = _size(bands, stated, "features_size", "feat_dim")
         self._filters, self._blank = mel_filters(bands), self.pieces.index(BLANK)
-        self.frame = HOP / SAMPLE_RATE * int(self._files.config.get("subsampling_factor", 8))
+        self.frame = HOP / SAMPLE_RATE * _size(None, stated, "subsampling_factor")
         """Seconds of an encoded frame."""
+        layers, _, width = decoder[0].get_inputs()[-1].shape
+        sizes = _size(layers, stated, "pred_rnn_layers"), 1, _size(width, stated, "pred_hidden")
+        self._beginning = [np.zeros(sizes, np.float32)] * 2
 
     def _fault(self, what: str) -> ModelError:
         return ModelError(
@@ -221,13 +223,10 @@ class Transducer:
 
     def _predict(self, token: int, state: Sequence[Any] | None) -> tuple[Any, Sequence[Any]]:
         """Return what the predictor expects after a token, and its state; the state before the first token is None."""
-        decoder = self._sessions[1]
-        if state is None:
-            sizes = [given.shape for given in decoder.get_inputs()[-2:]]
-            state = [np.zeros((layers, 1, width), np.float32) for layers, _, width in sizes]
+        state = self._beginning if state is None else state
         if len(self._sessions) == 2:
             return token, state  # It is evaluated with the joint.
-        expected, _, *after = _run(decoder, [[token]], [1], *state)
+        expected, _, *after = _run(self._sessions[1], [[token]], [1], *state)
         return expected, after
 
     def _join(self, frame: NDArray[np.float32], expected: tuple[Any, Sequence[Any]]) -> tuple[Any, Sequence[Any]]:
@@ -238,6 +237,13 @@ class Transducer:
         else:
             [logits] = _run(self._sessions[2], frame[None, :, None], what)
         return logits.reshape(-1), state
+
+
+def _size(of_graph: Any, stated: Mapping[str, Any], *names: str) -> int:
+    """Return a size that a graph fixes, or else the first one that is stated by these names; NeMo's usual without."""
+    usual = {"features_size": 80, "subsampling_factor": 8, "pred_rnn_layers": 1, "pred_hidden": 640}
+    numbers = [value for value in (of_graph, *map(stated.get, names)) if str(value).isdigit() and int(value)]
+    return int(next(iter(numbers), usual[names[0]]))
 
 
 def _open(path: Path, threads: int) -> Any:
@@ -267,8 +273,8 @@ def read_pieces(vocabulary: Path) -> tuple[str, ...]:
         ModelError: the file is damaged.
     """
     try:
-        lines = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        pieces = {int(number): piece for piece, _, number in (line.rpartition(" ") for line in lines)}
+        lines = vocabulary.read_text(encoding="utf-8").split("\n")  # Pieces may be other ends of lines.
+        pieces = {int(number): piece for piece, _, number in (line.rpartition(" ") for line in lines if line)}
         if sorted(pieces) != list(range(len(pieces))) or BLANK not in pieces.values():
             raise ValueError(f"it has no {BLANK}, or not every number from 0 on")
     except (OSError, ValueError) as error:

@@ -27,7 +27,7 @@ from livetrans.speech.transducer import (
 from tests.speech.random_whisper import PHRASE
 
 onnx = pytest.importorskip("onnx", reason="onnx, of the extra `test`, writes the models")
-from tests.speech.random_transducer import write_random_transducer  # noqa: E402
+from tests.speech.random_transducer import Shape, write_random_transducer  # noqa: E402
 
 DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
 LAYOUTS = ("onnx-asr", "sherpa")
@@ -209,3 +209,20 @@ def test_tokens_and_their_frames_are_those_of_onnx_asr(tmp_path: Path) -> None:
         assert [ours.pieces[token.piece].replace("▁", " ") for token in found] == other.tokens != []
         assert [token.start * ours.frame for token in found] == pytest.approx(other.timestamps)
         assert [token.likelihood for token in found] == pytest.approx(other.logprobs, abs=1e-3)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sizes_that_a_graph_leaves_open_are_those_that_the_files_state(tmp_path: Path, layout: str) -> None:
+    shape = Shape(bands=128, predictor_layers=2)
+    model = write_random_transducer(tmp_path / "model", shape=shape, layout=layout)
+    expected = load(model).recognise(noise(2.0)).words
+    for file in model.glob("*coder*.onnx"):
+        graph = onnx.load(file)
+        for given in graph.graph.input:
+            for number, size in enumerate(given.type.tensor_type.shape.dim):
+                size.dim_param = f"{given.name}{number}"
+        if layout == "onnx-asr" and file.name.startswith("encoder"):
+            onnx.save(graph, file)  # its decoder's sizes are stated nowhere
+        elif layout == "sherpa":
+            onnx.save(graph, file)
+    assert load(model).recognise(noise(2.0)).words == expected != ()
