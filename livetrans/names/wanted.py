@@ -7,6 +7,7 @@ of a name where the language copies names. A term with a capital letter is a *na
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ def _into(term: Term, target: Language, is_first: bool) -> str:
     for part in term.translation.split("|"):
         code, colon, rest = part.partition(":")
         has_code = colon and code.strip().lower() in LANGUAGES
-        if same_written_language(code.strip(), target.code) if has_code else is_first:
+        if same_written_language(code.strip().lower(), target.code) if has_code else is_first:
             return rest.strip() if has_code else part.strip()
     return ""
 
@@ -94,23 +95,17 @@ class Glossary:
         while index < len(tokens):
             length, wanted = next(self._wanted.at(tokens, index), (1, None))
             if wanted:
-                last = tokens[index + length - 1]
+                begin, last = tokens[index].begin, tokens[index + length - 1]
                 end = last.end if last.form == forms_of(wanted.term)[-1] else last.begin + len(last.owner)
-                begin = tokens[index].begin
+                mark = wanted.term[len(wanted.term.rstrip(".!?")) :]  # As in "Acme Inc."
+                end += len(mark) if text.startswith(mark, end) else 0
                 if not self._is_another_word(text, begin, end, wanted):
                     yield begin, end, wanted
             index += length
 
-    def occurring(self, text: str) -> tuple[Wanted, ...]:
-        """Return the terms in the text, each once, in order."""
-        return tuple(dict.fromkeys(wanted for _, _, wanted in self.found(text)))
-
-    def due(self, text: str) -> dict[Wanted, int]:
-        """Return how often each term is in the text."""
-        counts: dict[Wanted, int] = {}
-        for _, _, wanted in self.found(text):
-            counts[wanted] = counts.get(wanted, 0) + 1
-        return counts
+    def due(self, text: str) -> Counter[Wanted]:
+        """Return how often each term is in the text, in order."""
+        return Counter(wanted for _, _, wanted in self.found(text))
 
     def _is_another_word(self, text: str, begin: int, end: int, wanted: Wanted) -> bool:
         """Return whether a name of one word may be a common one: in another case, or where a sentence begins."""
@@ -123,6 +118,6 @@ class Glossary:
         return self._common is None or len(name) < SHORTEST_COMMON or name.casefold() in self._common
 
 
-def kept(due: dict[Wanted, int], caption: str) -> int:
+def kept(due: Counter[Wanted], caption: str) -> int:
     """Return how many of the occurrences that are due a caption has."""
     return sum(min(wanted.count(caption), count) for wanted, count in due.items())

@@ -106,7 +106,7 @@ class Prompts:
         if transcript.segment_id > self._newest_segment:
             self._newest_segment = transcript.segment_id
             self._reported.clear()
-        found = [wanted for wanted in self.glossary.occurring(transcript.text) if self._keeps(wanted)]
+        found = [wanted for wanted in self.glossary.due(transcript.text) if self._keeps(wanted)]
         for wanted in found:
             if wanted.term not in self._reported:
                 self._notify(Notice("info", f"glossary: {wanted.term} → {wanted.text}"))

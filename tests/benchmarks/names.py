@@ -1,20 +1,21 @@
 """How many misheard names are repaired, how often something else is, and how long an update takes.
 
-    python tests/benchmarks/names.py [--show] [--spoken SENTENCES]
+    python tests/benchmarks/names.py [--show] [--spoken SENTENCES] [--captions]
 
 Twenty names are spoken by six voices of espeak-ng and flite, each in two sentences to choose on and in two that are
 only reported, and the embedded recogniser writes them. `spelled` has what was heard in the first half as spellings
 (without single common words), `names` has the names alone, `both` has the spellings and repairs what sounds alike too.
 False corrections are counted with these names and others, on the English texts beside this checkout (LIVETRANS_SHARED
 names another folder): as they are written, where no recogniser can be asked, and as it hears some of their sentences.
-NE is that of whole runs of the program.
+NE is that of whole runs of the program. Captions are counted beside the sources that have a name right, as the embedded
+translator makes them without and with the glossary, and so are those of written sentences (`names_in_captions.py`);
+`--captions` prints these alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from statistics import mean, median
 from typing import NamedTuple
 
 import numpy as np
+from names_in_captions import SHARED, Sentence, open_translator, print_captions, read
 
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import SystemClock
@@ -41,7 +43,6 @@ from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.words import words_text
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
-SHARED = Path(os.environ.get("LIVETRANS_SHARED", Path(__file__).parents[3] / "shared"))
 NAMES = (
     "Siobhan Vineela OpenRouter Kubernetes Grafana Okonkwo Frigade Delphine Thorsten Ljubljana Cloudflare Postgres "
     "Grimnir Nabil Kowalski Terraform Jürgen BriteCore Hashimoto Ximena"
@@ -141,6 +142,21 @@ def spoken(recogniser: WhisperRecogniser, sentences: Sequence[str]) -> list[Spok
     return found
 
 
+def print_spoken_captions(repairer: SpellingRepairer, found: dict[str, Sequence[Sequence[Spoken]]]) -> None:
+    """Print how many captions have the name of a source that has it, without and with a glossary of the names."""
+    model, settings = open_translator()
+    for number, half in enumerate(("to choose on", "held apart")):
+        for place, halves in found.items():
+            sources = [(one.name, repair(repairer, one.hypothesis)[0]) for one in halves[number]]
+            right = [Sentence(text, "", {name: name}) for name, text in sources if has(name, text)]
+            without, with_names = (
+                read(model, settings, right, terms) for terms in ((), [Term(name, name) for name in NAMES])
+            )
+            captions = f"{without.kept()[0]:3} and {with_names.kept()[0]:3}"
+            print(f"  {half:13} {place:7} sources {len(right):3} of {len(sources)}, captions {captions}")
+    model.close()
+
+
 def with_spellings(found: Iterable[Spoken]) -> list[Term]:
     """Return the names with what was heard for them, as a careful user would write it down."""
     owner: dict[str, str] = {}
@@ -230,6 +246,7 @@ def print_times(repairer: SpellingRepairer) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="Print every sentence and every false correction.")
+    parser.add_argument("--captions", action="store_true", help="Print only what becomes of names in captions.")
     parser.add_argument("--spoken", type=int, default=400, help="Sentences of each text that are spoken too.")
     told = parser.parse_args()
     recogniser = WhisperRecogniser(RecogniserSettings(data_folder("models") / "livetrans-recogniser-en"))
@@ -237,6 +254,11 @@ def main() -> None:
     spelled = with_spellings(one for chosen_on, _ in halves.values() for one in chosen_on)
     alone = [Term(name, name) for name in NAMES]
     others = [Term(name, name) for name in OTHERS]
+    print("captions that have a name, of spoken sources that have it, without and with a glossary")
+    print_spoken_captions(SpellingRepairer(spelled, "en"), halves)
+    print_captions()
+    if told.captions:
+        return
     print("names that are right, of 20 (each by the next voice), and by all voices")
     rules = {
         "none": SpellingRepairer(()),

@@ -123,9 +123,7 @@ def test_rows_of_one_pass_are_those_of_single_passes_and_the_models_own_stay(
 def test_a_name_is_shown_whole_or_not_at_all(text: str, method: str, seed: int, mask: int) -> None:
     model = scripted(hashed_rule(seed))
     text_of = text_of_tokens(model)
-    parts = {one.text[:length] for one in model.glossary.occurring(text) for length in range(1, len(one.text))} - {
-        *WORDS
-    }
+    parts = {one.text[:length] for one in model.glossary.due(text) for length in range(1, len(one.text))} - {*WORDS}
     for one in translated(Translator(model), text, method, mask):
         texts = [text_of(one.tokens[:end]) for end in range(len(one.tokens) + 1)]
         for before, after in pairwise(texts):
