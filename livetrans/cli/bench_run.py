@@ -213,8 +213,6 @@ def compare_methods(source: OpenSource, written: str, repeats: int, format_: str
     if not was_given("draft_model") and not any(method.uses_draft_model for method in methods):
         draft_file = None
     check_models(methods, draft_file is not None, has_double_model=False)
-    if settings.prompt.glossary:
-        say("--compare repairs names, and translates without the glossary's terms, by each method alike.")
     with TemporaryDirectory() as folder:
         stream, output = Path(folder, f"{Path(source.title).stem}.jsonl"), Path(folder, "run.jsonl")
         with progress_bar() as progress:

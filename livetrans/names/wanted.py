@@ -46,7 +46,7 @@ def wanted_of(
 ) -> list[Wanted]:
     """Return what captions should have for the terms of a run whose `first` direction their translations are for.
 
-    In the opposite direction translations are the terms.
+    In the opposite direction, or where a translation is into the spoken language, translations are the terms.
     """
     spoken, shown = first
     is_first = target == shown
@@ -55,7 +55,7 @@ def wanted_of(
     found = []
     for term in terms:
         text, wanted = term.text, _into(term, target, is_first)
-        if is_back and not wanted and (there := _into(term, shown, is_first=True)):
+        if not wanted and (there := _into(term, source, is_back)):
             text, wanted = there, term.text
         is_name = _has_capital(text) and (_has_capital(wanted) or wanted.lower() == wanted.upper())
         if not wanted and is_name and copies:

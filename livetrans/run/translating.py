@@ -234,9 +234,7 @@ def open_lanes(
         if draft_context:
             draft_context.model.evaluate(prepared.tokens(context, "."))
         if len(wanted_of(glossary, source, target, pair)) < len(wanted_of(glossary, *pair, pair)):
-            text = (
-                f"The glossary's translations are into {pair[1].name}; captions in {target.name} are made without them."
-            )
+            text = f"The glossary has no {target.name} for some terms; captions in {target.name} are made without them."
             notify(Notice("warning", text))
         lanes.append(_open_lane(of_lane, context, prepared, (source, target), draft_context, notify, first=pair))
     if not settings.meeting:

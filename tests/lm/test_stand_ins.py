@@ -13,15 +13,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from livetrans.base.languages import parse_language
-from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, PromptSettings, Settings, Term
+from livetrans.config import (
+    BetweenSettings,
+    DecodingSettings,
+    LanguageModelSettings,
+    MaskSettings,
+    PromptSettings,
+    Settings,
+    Term,
+    with_field,
+)
 from livetrans.decoding import DECODERS, DraftModel
-from livetrans.events import Caption, Event, Transcript, Translation
+from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.lm.stand_ins import GAIN, LOSS, NameTokens, WithNames
 from livetrans.names.wanted import Glossary, Wanted
-from livetrans.run.translating import open_lanes, prepare_prompt
+from livetrans.run.translating import languages, open_lanes, prepare_prompt
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule, word_by_word_rule
 
@@ -220,6 +229,42 @@ def test_a_translator_of_the_tree_keeps_names_that_it_does_not_know(embedded: Ll
     for caption in captions:
         assert not any(name.startswith(caption.text.split(" ")[-1]) for name in ("Siobha", "Kathmand") if caption.text)
     assert "Kathmandu" not in shown(embedded, [], text)[-1].text
+
+
+def test_a_name_that_is_corrected_during_a_sentence_is_in_its_final(embedded: LlamaModel) -> None:
+    run = Settings(prompt=PromptSettings(glossary=(Term("Kathmandu"),)))
+    pair = (parse_language("en"), parse_language("de"))
+    (lane,) = open_lanes(run, embedded, prepare_prompt(embedded, run, pair), None, lambda event: None)
+    events: list[Event] = []
+    updates = growing("I met Shiv on in Kathmandu."), growing("I met Siobhan in Kathmandu.")
+    for update in updates[0][:-1]:
+        lane.translate(update, run, events.append)
+    corrected = with_field(run, "prompt.glossary", (Term("Kathmandu"), Term("Siobhan", "Siobhan", (("shiv on", ""),))))
+    for update in updates[1][-2:]:
+        lane.translate(update, corrected, events.append)
+    final = [event for event in events if isinstance(event, Caption)][-1]
+    assert "Siobhan" in final.text and "Kathmandu" in final.text
+
+
+def test_a_conversation_has_names_both_ways_and_every_language_its_own_translations() -> None:
+    terms = (Term("Munich", "München | fr: Munich la belle"), Term("Siobhan", "Siobhan"), Term("city council", "Rat"))
+    prompt, instructed = PromptSettings(glossary=terms), LanguageModelSettings(prompt="tower")
+
+    def wanted(settings: Settings, text: str) -> list[list[str]]:
+        model = Breaking(hashed_rule(), context_tokens=1024)
+        lanes = open_lanes(settings, model, prepare_prompt(model, settings, languages(settings)), None, notices.append)  # type: ignore[arg-type]
+        return [[one.text for one in lane.stages[1].glossary.due(text)] for lane in lanes if lane.stages]
+
+    notices: list[Event] = []
+    text = "Siobhan from Munich and München met the city council and the Rat."
+    both = Settings(between=BetweenSettings(("en", "de"), prompt="tower"), prompt=prompt, language_model=instructed)
+    assert wanted(both, text) == [["Siobhan", "München", "Rat"], ["Siobhan", "Munich", "city council"]]
+    assert not notices
+    several = Settings(targets=("de", "fr"), prompt=prompt, language_model=instructed)
+    assert wanted(several, text) == [["Siobhan", "München", "Rat"], ["Siobhan", "Munich la belle"]]
+    assert [event.text for event in notices if isinstance(event, Notice)] == [
+        "The glossary has no French for some terms; captions in French are made without them."
+    ]
 
 
 def test_a_name_of_several_words_and_with_a_translation_is_written_as_the_glossary_has_it(embedded: LlamaModel) -> None:

@@ -27,6 +27,7 @@ COUNCIL = Term("city council", "Stadtrat")
         (Term("Siobhan", "Siobhan"), (DE, EN), ("Siobhan", "Siobhan", True)),
         (Term("Munich", "München"), (DE, EN), ("München", "Munich", True)),
         (Term("city council", "de: Stadtrat | fr: conseil"), (EN, FR), ("city council", "conseil", False)),
+        (Term("city council", "fr: conseil"), (FR, EN), ("conseil", "city council", False)),
         (Term("city council", "Stadtrat | fr: conseil"), (EN, DE), ("city council", "Stadtrat", False)),
         (Term("city council", "Stadtrat | fr: conseil"), (EN, JA), None),
         (Term("Grafana", "ja: グラファナ"), (EN, JA), ("Grafana", "グラファナ", True)),
