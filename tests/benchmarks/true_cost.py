@@ -74,8 +74,14 @@ FRAMES_PER_TOKEN = 2
 """Encoded frames of 0.08 s, which is 6.25 steps of the decoder for a second of sound."""
 PARAMETERS_PER_LAYER, PARAMETERS = 50_300_000, 1_400_000_000
 WARM_UP = 8 * SAMPLE_RATE
+BUILD = "--build"
 TEXT = 64
 """A token of text in every vocabulary."""
+
+
+def paced(name: str, threads: int) -> Any:
+    """Return a recogniser of random weights that takes the time of a real one."""
+    return (paced_whisper if name.startswith("whisper") else paced_transducer)(name, threads)
 
 
 def paced_whisper(name: str, threads: int) -> Any:
@@ -134,6 +140,8 @@ def paced_transducer(name: str, threads: int) -> Any:
 def built(name: str, write: Callable[[Path], object]) -> Path:
     """Return the model of that name in the cache, which is written first if it is not there."""
     path = CACHE / name
+    if not path.exists() and BUILD not in sys.argv:  # In a process of its own: the memory of this one is measured.
+        subprocess.run([sys.executable, __file__, *sys.argv[1:3], BUILD], check=True)
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         print(f"building {path} …", file=sys.stderr, flush=True)
@@ -151,16 +159,8 @@ def translator(name: str) -> list[str]:
     def write(path: Path) -> None:
         wanted = float(name.removesuffix("b")) * 1e9
         layers = 28 + round((wanted - PARAMETERS) / PARAMETERS_PER_LAYER)
-        command = [
-            sys.executable,
-            "-m",
-            "models.recipes.translator.grow",
-            "--output",
-            str(path),
-            "--layers",
-            str(layers),
-        ]
-        subprocess.run(command, check=True, cwd=TREE, stdout=sys.stderr)
+        command = ["-m", "models.recipes.translator.grow", "--output", str(path), "--layers", str(layers)]
+        subprocess.run([sys.executable, *command], check=True, cwd=TREE, stdout=sys.stderr)
 
     return ["--mt", str(built(f"grown-{name}.gguf", write))]
 
@@ -249,7 +249,7 @@ def run_one(name: str, given: str, file: Path, seconds: float, threads: int, opt
     cost = Cost()
     if name != "none":
         with cost.loading():
-            shadow = (paced_whisper if name.startswith("whisper") else paced_transducer)(name, threads)
+            shadow = paced(name, threads)
             shadow.tokens = 40
             shadow.recognise(np.random.default_rng(3).normal(0, 0.1, WARM_UP).astype(np.float32))
         cost.add_to(opening, shadow)
@@ -336,9 +336,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=40.0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="every recogniser with every translator")
+    parser.add_argument(BUILD, action="store_true", help=argparse.SUPPRESS)  # only the models of one case
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)  # one case, as JSON
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     chosen, options = parser.parse_args(sys.argv[1:end]), sys.argv[end + 1 :]
+    if chosen.build:
+        paced(chosen.recogniser, 1)
+        return
     if chosen.alone:
         cell = run_one(chosen.recogniser, chosen.translator, chosen.file, chosen.seconds, chosen.threads, options)
         print(f"\n{json.dumps(cell)}")
