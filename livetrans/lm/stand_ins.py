@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 GAIN, LOSS = 2.0, 4.0
 LIMIT = 4.0
 """Most nats that a name may cost, with its gain, where a final that lacks it is decoded again."""
-_COPIED = ("Tom", "Boston", "London", "Paris", "Washington", "Lincoln")
+_COPIED = ("Tom", "Boston", "Washington", "Lincoln")
+_COPIED_TOO = {"de": ("London", "Paris")}
+"""Names that most languages change."""
 _WRITTEN = {"ja": (("Tom", "トム"), ("Mary", "メアリー"))}
 """Stand-ins for a language that writes them otherwise, each with its spelling there."""
 
@@ -39,7 +41,9 @@ def stand_ins(source: Language, target: Language) -> Sequence[tuple[str, str]]:
     """Return names in a source and a target language, the best known first."""
     if source.code not in COPIES_NAMES:
         return ()
-    return tuple((name, name) for name in _COPIED) if target.code in COPIES_NAMES else _WRITTEN.get(target.code, ())
+    if target.code not in COPIES_NAMES:
+        return _WRITTEN.get(target.code, ())
+    return [(name, name) for name in (*_COPIED, *_COPIED_TOO.get(target.code, ()))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +210,7 @@ class WithNames(ModelWrapper):
 
     def _with_names(self, text: str) -> list[int]:
         """Return the tokens of a text with the names in it; empty if it has none, or they do not fit into it."""
-        found = [place for place in self.glossary.found(text) if place[2].is_name] if self._names.stand_ins else []
+        found = [place for place in self.glossary.found(text) if place[2].is_name]
         free = [one for one in self._names.stand_ins if one.text not in text] if found else []
         chosen: dict[Wanted, Name] = {}
         written, end = "", 0

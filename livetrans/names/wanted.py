@@ -32,11 +32,13 @@ class Wanted:
     term: str
     text: str
     is_name: bool = False
+    takes_endings: bool = True
+    """Whether a caption may give it an ending, which names have in some languages."""
 
     def count(self, caption: str) -> int:
-        """Return how often a caption has it as whole words: a name as it is, another term in any case and form."""
+        """Return how often a caption has it as whole words: a name in its own case, another term in any."""
         before = "" if has_unspaced_script(self.text) else r"(?<!\w)"
-        after = r"(?:s|['’]s?)?(?!\w)" if self.is_name and before else ""
+        after = "" if self.takes_endings or not before else r"(?:s|['’]s?)?(?!\w)"
         words = r"\s+".join(map(re.escape, self.text.split()))
         return len(re.findall(before + words + after, caption, re.NOFLAG if self.is_name else re.IGNORECASE))
 
@@ -61,7 +63,7 @@ def wanted_of(
         if not wanted and is_name and copies:
             wanted = text
         if wanted:
-            found.append(Wanted(text, wanted, is_name))
+            found.append(Wanted(text, wanted, is_name, not (is_name and copies)))
     return found
 
 
@@ -86,12 +88,13 @@ class Glossary:
 
     def __init__(self, wanted: Iterable[Wanted] = (), language: str = "en") -> None:
         """`language`: code of the texts."""
-        self._wanted = Spellings((forms, one) for one in wanted if (forms := forms_of(one.term)))
+        terms = [(forms, one) for one in wanted if (forms := forms_of(one.term))]
+        self._wanted, self._has_terms = Spellings(terms), bool(terms)
         self._common = common_words(language) if language in WITH_COMMON_WORDS else None
 
     def found(self, text: str) -> Iterator[tuple[int, int, Wanted]]:
         """Yield the place of each term, from a character to before another; a longer term hides shorter ones in it."""
-        tokens, index = tokens_of(text), 0
+        tokens, index = tokens_of(text) if self._has_terms else [], 0
         while index < len(tokens):
             length, wanted = next(self._wanted.at(tokens, index), (1, None))
             if wanted:

@@ -18,14 +18,14 @@ COUNCIL = Term("city council", "Stadtrat")
     ("term", "way", "expected"),
     [
         (Term("Siobhan", "Siobhan"), (EN, PL), ("Siobhan", "Siobhan", True)),
-        (Term("Siobhan"), (EN, DE), ("Siobhan", "Siobhan", True)),
+        (Term("Siobhan"), (EN, DE), ("Siobhan", "Siobhan", True, False)),
         (Term("Siobhan"), (EN, PL), None),
         (Term("broker"), (EN, DE), None),
         (COUNCIL, (EN, DE), ("city council", "Stadtrat", False)),
         (COUNCIL, (EN, FR), None),
         (COUNCIL, (DE, EN), ("Stadtrat", "city council", False)),
-        (Term("Siobhan", "Siobhan"), (DE, EN), ("Siobhan", "Siobhan", True)),
-        (Term("Munich", "München"), (DE, EN), ("München", "Munich", True)),
+        (Term("Siobhan", "Siobhan"), (DE, EN), ("Siobhan", "Siobhan", True, False)),
+        (Term("Munich", "München"), (DE, EN), ("München", "Munich", True, False)),
         (Term("city council", "de: Stadtrat | fr: conseil"), (EN, FR), ("city council", "conseil", False)),
         (Term("city council", "fr: conseil"), (FR, EN), ("conseil", "city council", False)),
         (Term("city council", "Stadtrat | fr: conseil"), (EN, DE), ("city council", "Stadtrat", False)),
@@ -77,7 +77,7 @@ def test_a_common_word_is_a_name_only_with_a_capital_that_no_sentence_begins_wit
 
 
 def test_a_longer_name_is_counted_and_not_those_in_it() -> None:
-    names = [Wanted(name, name, True) for name in ("New York", "New York City", "Annabel", "Ann")]
+    names = [Wanted(name, name, True, False) for name in ("New York", "New York City", "Annabel", "Ann")]
     due = Glossary(names).due("So Ann and Annabel left New York City for New York, says Annabel.")
     assert {one.text: count for one, count in due.items()} == {
         "Ann": 1, "Annabel": 2, "New York City": 1, "New York": 1
@@ -90,10 +90,11 @@ def test_a_longer_name_is_counted_and_not_those_in_it() -> None:
     ("text", "wanted", "count"),
     [
         ("Wir nutzen openrouter, ja", Wanted("", "OpenRouter"), 1),
-        ("Wir nutzen openrouter, ja", Wanted("", "OpenRouter", True), 0),
-        ("Grafanas Farben, Grafana's", Wanted("", "Grafana", True), 2),
-        ("Grafanaus Farben", Wanted("", "Grafana", True), 0),
-        ("Grafana-Farben", Wanted("", "Grafana", True), 1),
+        ("Wir nutzen openrouter, ja", Wanted("", "OpenRouter", True, False), 0),
+        ("Grafanas Farben, Grafana's", Wanted("", "Grafana", True, False), 2),
+        ("Grafanaus Farben", Wanted("", "Grafana", True, False), 0),
+        ("z Grafaną, Grafany i grafana", Wanted("", "Grafan", True), 2),
+        ("Grafana-Farben", Wanted("", "Grafana", True, False), 1),
         ("die Überbrücke", Wanted("", "Brücke"), 0),
         ("die Brücken", Wanted("", "Brücke"), 1),
         ("der  Hohe Rat tagt", Wanted("", "hohe rat"), 1),
