@@ -155,6 +155,8 @@ class Word:
     text: str
     start: float
     end: float
+    probability: float = field(default=1.0, compare=False)
+    """How sure the recogniser is of it: the mean probability of its tokens, 0..1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,7 +309,7 @@ class Transcriber:
             text = one_line(word.text)
             if is_spoken(text):
                 first = min(max(start + word.start, start), end)
-                words.append(Word(text, first, min(max(start + word.end, first), end)))
+                words.append(Word(text, first, min(max(start + word.end, first), end), word.probability))
         return drop_loops(words)
 
     def _stalled(self) -> bool:

@@ -8,6 +8,7 @@ It hears nothing but the sound: no prompt, no language, no hot words.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -341,4 +342,5 @@ def words_of(tokens: Iterable[Token], pieces: Sequence[str], frame: float, lengt
         text = "".join(pieces[token.piece] for token in word).replace(WORD_START, "")
         if text:
             end = word[-1].start + max(word[-1].frames, 1)
-            yield Word(text, min(word[0].start * frame, length), min(end * frame, length))
+            sure = sum(math.exp(token.likelihood) for token in word) / len(word)
+            yield Word(text, min(word[0].start * frame, length), min(end * frame, length), sure)

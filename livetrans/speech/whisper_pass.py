@@ -168,7 +168,7 @@ class WhisperPasses(ABC):
         if found and not given:
             spoken.found_words(language, probability)
         words = tuple(
-            Word(word["word"].strip(), float(word["start"]), float(word["end"]))
+            Word(word["word"].strip(), float(word["start"]), float(word["end"]), float(word["probability"]))
             for word in found
             if word["word"].strip()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from pathlib import Path
@@ -96,6 +97,12 @@ def test_decoding_ends_where_the_model_would_stay_at_a_frame() -> None:
     assert blank == [] and [at for at, _ in seen] == [0, 1]
     tokens, _ = scripted({0: [(1, 0)] * 99}, 1)
     assert len(tokens) == 10
+
+
+def test_a_word_is_as_sure_as_its_tokens_are() -> None:
+    tokens = [Token(0, 0, 1, math.log(0.5)), Token(2, 1, 1, math.log(0.9)), Token(0, 2, 1, 0.0)]
+    words = list(words_of(tokens, ("▁New", "▁", "York"), 0.08, 9.0))
+    assert [word.probability for word in words] == pytest.approx([0.7, 1.0])
 
 
 def test_words_are_split_at_the_mark_and_in_scripts_without_spaces_at_each_piece() -> None:

@@ -120,6 +120,7 @@ def test_a_pass_tells_how_likely_another_text_is_for_its_sound(recogniser: Whisp
     hypothesis = recogniser.recognise(samples, final=True)
     words = [word.text for word in hypothesis.words]
     assert hypothesis.likelihood and len(words) > 3
+    assert all(0 < word.probability <= 1 for word in hypothesis.words) and hypothesis.words[1].probability < 1
     written = hypothesis.likelihood(" ".join(words))
     assert -len(words) < written <= 0
     for other in (["no", *words[1:]], [*words[:-1], "Kubernetes."], words[::-1]):
