@@ -121,6 +121,9 @@ class TranscriberSettings:
     """Caps of a segment, in words and seconds; the cut is at a clause boundary if there is one."""
     prompt_characters: int = 200
     """Committed text given to the recogniser as its prompt; 0 for a recogniser that was not trained with prompts."""
+    caution: float = ranged(1.0, 0, 100)
+    """How surely uncommitted words have to be right to be shown: their probability to this power has to reach the
+    recogniser's `sure`. 0 shows all. A calm setting chooses it."""
 
 
 ENGINES = ("auto", "faster-whisper", "whisper.cpp", "onnx")
@@ -555,13 +558,21 @@ class Settings:
 
 
 CALM = {
-    "still": Settings(decoding=DecodingSettings(window=3, final="partial")),
+    "still": Settings(
+        decoding=DecodingSettings(window=3, final="partial"), transcriber=TranscriberSettings(caution=2.0)
+    ),
     "balanced": Settings(),
-    "faithful": Settings(decoding=DecodingSettings(window=160, early_stop=False)),
+    "faithful": Settings(
+        decoding=DecodingSettings(window=160, early_stop=False), transcriber=TranscriberSettings(caution=0.0)
+    ),
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
-PAPER = Settings(decoding=DecodingSettings("ssbd", bias=0.2, final="partial"), mask=MaskSettings("display", 3))
+PAPER = Settings(
+    decoding=DecodingSettings("ssbd", bias=0.2, final="partial"),
+    mask=MaskSettings("display", 3),
+    transcriber=TranscriberSettings(caution=0.0),
+)
 """The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
 
 PAPER_METHOD = "paper"
@@ -569,13 +580,18 @@ PAPER_METHOD = "paper"
 
 
 def with_preset(settings: Settings, preset: Settings) -> Settings:
-    """Return the settings with decoding and mask of a preset; the method stays.
+    """Return the settings with decoding, mask and caution of a preset; the method stays.
 
     Without the live window it takes a bias to keep captions calm: the paper's.
     """
     method = settings.decoding.method
     bias = preset.decoding.bias if method == preset.decoding.method else PAPER.decoding.bias
-    return replace(settings, decoding=replace(preset.decoding, method=method, bias=bias), mask=preset.mask)
+    return replace(
+        settings,
+        decoding=replace(preset.decoding, method=method, bias=bias),
+        mask=preset.mask,
+        transcriber=replace(settings.transcriber, caution=preset.transcriber.caution),
+    )
 
 
 def preset_of(calm: str, method: str) -> Settings:

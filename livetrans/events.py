@@ -156,7 +156,7 @@ class Word:
     start: float
     end: float
     probability: float = field(default=1.0, compare=False)
-    """How sure the recogniser is of it: the mean probability of its tokens, 0..1."""
+    """How sure the recogniser is of it: the mean probability of its tokens, 0..1; 1 where the engine does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,9 @@ class TrackStages:
         """Repair the names in the recogniser's prompts, and ask it about names in what it hears."""
         self._transcriber.names = repairs.of_track(self.name)
 
+    def be_cautious(self, caution: float) -> None:
+        self._transcriber.caution = caution
+
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
         self._transcriber.step_factor = step_factor
@@ -295,6 +298,9 @@ class Listening:
     def expect_language(self, language: str | None) -> None:
         """Expect a spoken language by its code, or detect it, from any thread."""
 
+    def be_cautious(self, caution: float) -> None:
+        """Show unsure words as the settings of a transcriber say, from any thread."""
+
     def expect_words(self, words: tuple[str, ...]) -> None:
         """Expect these terms from the next pass on, from any thread."""
 
@@ -339,6 +345,10 @@ class Hearing(Listening):
 
     def expect_language(self, language: str | None) -> None:
         self._tracks[0].recogniser.expect_language(language)
+
+    def be_cautious(self, caution: float) -> None:
+        for track in self._tracks:
+            track.be_cautious(caution)
 
     def expect_words(self, words: tuple[str, ...]) -> None:
         self._tracks[0].recogniser.expect_words(words)

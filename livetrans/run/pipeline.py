@@ -83,6 +83,8 @@ class Pipeline(Run):
             self.settings = settings = after_key(self.settings, key, value)
             if key == "from" and self._listening:
                 self._listening.expect_language(spoken_code(settings.source_language))
+            if key == "calm" and self._listening:
+                self._listening.be_cautious(settings.transcriber.caution)
             self.publish(SettingChanged(key, value))  # Here, so that events have the order of changes.
         return settings
 
@@ -133,6 +135,7 @@ class Pipeline(Run):
                     listening.pause(True)
                 if self.settings.sources != self._sources_at_first:
                     listening.expect_language(spoken_code(self.settings.source_language))
+                listening.be_cautious(self.settings.transcriber.caution)
                 signature = self._translating.signature
                 self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
             listening.repair_names(self._repaired)

@@ -47,6 +47,10 @@ class Recogniser(Protocol):
         """Seconds of committed sound that stay before it."""
 
     @property
+    def sure(self) -> float:
+        """Probability that uncommitted words are right at which they are shown, 0..1: the product of their own."""
+
+    @property
     def hot_words(self) -> tuple[str, ...]:
         """The words that it is told to expect in the next pass; none if its model takes none."""
 

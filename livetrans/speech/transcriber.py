@@ -18,7 +18,7 @@ from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechCh
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.between import WAITING_STEP, Conversation
 from livetrans.speech.recogniser import Hypothesis, Recogniser
-from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
+from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, sure_length, words_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,6 +91,8 @@ class Transcriber:
         """The last pass at a silence, and the first and the last sample of its sound."""
         self.step_factor = 1
         """Factor on the new sound of a pass; may be set between chunks."""
+        self.caution = settings.caution
+        """That of the settings; may be set at any time, from any thread."""
         self.pass_began: float | None = None
         """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
@@ -249,8 +251,13 @@ class Transcriber:
             took = self._clock.now() - began
             self._last_pass_seconds += took
             self.recognition_seconds += took
-        self._segments.take(newly, self._agreement.tail, stats)
+        sure = None if final or may_end else self._sure_length()
+        self._segments.take(newly, self._agreement.tail, stats, sure)
         return self._segments.update(final=final, may_end=may_end)
+
+    def _sure_length(self) -> int:
+        """Return up to how many of the uncommitted words all are right, surely enough to be shown."""
+        return sure_length(self._agreement.tail, self._recogniser.sure, self.caution)
 
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
         """Return what the recogniser hears, in a conversation in the language that is spoken."""

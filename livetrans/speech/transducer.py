@@ -24,7 +24,7 @@ from livetrans.base.text import has_unspaced_script
 from livetrans.config import RecogniserSettings
 from livetrans.events import SAMPLE_RATE, Word
 from livetrans.speech.recogniser import Hypothesis
-from livetrans.speech.whisper_model import as_clause
+from livetrans.speech.whisper_model import SURE, as_clause
 from livetrans.speech.whisper_pass import usual_threads
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class TransducerRecogniser:
     trim_after = 8.0
     """A pass costs by the second of sound, and more sound before a word does not change it."""
     left_context = 2.5
+    sure = SURE
     hot_words: tuple[str, ...] = ()
 
     def __init__(self, settings: RecogniserSettings) -> None:

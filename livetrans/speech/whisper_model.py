@@ -17,6 +17,9 @@ OPENAI_PIECES = 51_000
 NO_SPEECH, UNLIKELY = 0.6, -1.0
 """OpenAI's: see `ModelTraits`."""
 
+SURE = 0.7
+"""`Recogniser.sure` of a model whose probabilities were not compared with what it heard: the careful choice."""
+
 CERTAIN = 0.5
 """Probability at which a detected language counts."""
 AGREEING_PASSES = 3
@@ -45,6 +48,8 @@ class ModelTraits:
     unlikely: float
     """`"no_speech"` and `"unlikely"`: there is no speech where its absence is likelier than the one and a token's mean
     log-probability is no more than the other. A model that heard little but speech finds its absence likely nowhere."""
+    sure: float
+    """`"sure"`, by how often the words are right: see `Recogniser.sure`."""
 
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
@@ -52,7 +57,7 @@ def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
     section = config.get(STATED)
     stated: dict[str, Any] = section if isinstance(section, dict) else {}
     rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
-    no_speech, unlikely = stated.get("no_speech"), stated.get("unlikely")
+    no_speech, unlikely, sure = (stated.get(name) for name in ("no_speech", "unlikely", "sure"))
     return ModelTraits(
         takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
         takes_hot_words=pieces >= OPENAI_PIECES or stated.get("hot_words") is True,
@@ -61,6 +66,7 @@ def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
         maximum_length=float(length) if isinstance(length, int | float) and 5 <= length <= 28 else 28.0,
         no_speech=no_speech if isinstance(no_speech, float) and 0 < no_speech < 1 else NO_SPEECH,
         unlikely=unlikely if isinstance(unlikely, float) and unlikely < 0 else UNLIKELY,
+        sure=sure if isinstance(sure, float) and 0 <= sure <= 1 else SURE,
     )
 
 

@@ -73,7 +73,7 @@ class WhisperPasses(ABC):
         import numpy.ma  # noqa: F401, which faster-whisper's median would load in the first pass
 
         self.traits = model_traits(config, pieces)
-        self.maximum_length = self.traits.maximum_length
+        self.maximum_length, self.sure = self.traits.maximum_length, self.traits.sure
         self.languages = languages
         """Codes of the languages that the model knows."""
         self._path = settings.model

@@ -11,8 +11,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
+from operator import mul
 
+from livetrans.base.sequences import common_prefix_length
 from livetrans.base.text import has_unspaced_script, join_text
 from livetrans.config import TranscriberSettings
 from livetrans.events import RecognitionStats, Transcript, Word
@@ -48,6 +50,10 @@ def comparison_form(text: str) -> str:
     return kept or folded
 
 
+def _forms(words: Iterable[Word]) -> list[str]:
+    return [comparison_form(word.text) for word in words]
+
+
 def words_text(words: Iterable[Word]) -> str:
     """Join the words, with spaces if their script has them."""
     return reduce(join_text, (word.text for word in words), "")
@@ -73,7 +79,7 @@ def _drop_word_loops(words: Sequence[Word]) -> tuple[Word, ...]:
 
 def _drop_phrase_loop(words: Sequence[Word]) -> tuple[Word, ...]:
     """Drop the tail that repeats with a period of 2 to 8 words, a last incomplete round included."""
-    forms = [comparison_form(word.text) for word in words]
+    forms = _forms(words)
     for period in PHRASE_WORDS:
         start = len(forms) - period
         while start > 0 and forms[start - 1] == forms[start - 1 + period]:
@@ -83,6 +89,17 @@ def _drop_phrase_loop(words: Sequence[Word]) -> tuple[Word, ...]:
         if len(set(phrase)) > 1 and len(forms) - start >= PHRASE_REPETITIONS * period:
             return tuple(words[: start + period])
     return tuple(words)
+
+
+def sure_length(words: Sequence[Word], least: float, caution: float) -> int:
+    """Return up to how many words all are right with a probability whose `caution`-th power is at least `least`.
+
+    A recogniser's probability of one word says little of whether it is right; the product of those up to it does, see
+    docs/design.md.
+    """
+    letters = (LETTERS_PER_WORD if has_unspaced_script(word.text) else 1 for word in words)
+    chances = accumulate((word.probability ** (1 / count) for word, count in zip(words, letters, strict=True)), mul)
+    return sum(chance**caution >= least for chance in chances)
 
 
 def find_endpoint(words: Sequence[Word], maximum_words: int, maximum_length: float, least: int = 1) -> int | None:
@@ -147,16 +164,29 @@ class OpenSegments:
     settings: TranscriberSettings
     committed: tuple[Word, ...] = ()
     partial: tuple[Word, ...] = ()
+    waiting: tuple[Word, ...] = ()
+    """Words after those, which are not sure enough to be shown."""
     shown: list[_Shown] = field(default_factory=list)
     stats: RecognitionStats | None = None
     language: str | None = None
     captured: tuple[float, float] | None = None
     """Source time and measured time of the same sample: the newest that came with both."""
 
-    def take(self, newly_committed: tuple[Word, ...], tail: tuple[Word, ...], stats: RecognitionStats) -> None:
+    def take(
+        self,
+        newly_committed: tuple[Word, ...],
+        tail: tuple[Word, ...],
+        stats: RecognitionStats,
+        sure: int | None = None,
+    ) -> None:
+        """Take the words of a pass. Those of the tail after the first `sure` wait unless they are shown; None: none."""
         self.committed += newly_committed
-        self.partial = tail
         self.stats = stats
+        count = len(tail)
+        if sure is not None and self._is_same_language:
+            standing = common_prefix_length(self._shown_forms(), _forms((*self.committed, *tail)))
+            count = max(sure, standing - len(self.committed))
+        self.partial, self.waiting = tail[:count], tail[count:]
 
     def update(self, *, final: bool, may_end: bool = False) -> list[Transcript]:
         """Return finals of the segments that end within the words, then the updates of the open ones that changed.
@@ -167,8 +197,7 @@ class OpenSegments:
         transcripts: list[Transcript] = []
         while len(parts) > 1 and len(parts[0]) <= len(self.committed):
             transcripts.append(self._final(parts.pop(0)))
-        is_same_language = all(shown.language == self.language for shown in self.shown)
-        if final or (is_same_language and self._lost_its_end(parts)):
+        if final or (self._is_same_language and self._lost_its_end(parts)):
             return transcripts
         for place in reversed(range(len(parts), len(self.shown))):
             transcripts += self._partial(place, (), ended=False)
@@ -185,14 +214,14 @@ class OpenSegments:
         Where all words have disappeared, segments end as they were last shown: their captions are on the screen, and
         empty ones would mean that nobody spoke.
         """
-        self.committed += self.partial
-        self.partial = ()
+        self.committed += self.partial + self.waiting
+        self.partial = self.waiting = ()
         parts = self._parts() or [shown.words for shown in self.shown]
         return [self._final(words) for words in (*parts, *[()] * (len(self.shown) - len(parts)))]
 
     def finish_committed(self) -> list[Transcript]:
         """Return the finals of the committed words; the others are recognised again."""
-        self.partial = ()
+        self.partial = self.waiting = ()
         return [self._final(words) for words in self._parts()]
 
     def _parts(self) -> list[tuple[Word, ...]]:
@@ -208,9 +237,15 @@ class OpenSegments:
 
     def _lost_its_end(self, parts: Sequence[tuple[Word, ...]]) -> bool:
         """Return whether the words are those shown without the last ones, which often come again with the next pass."""
-        shown = [comparison_form(word.text) for one in self.shown for word in one.words]
-        words = [comparison_form(word.text) for part in parts for word in part]
+        shown, words = self._shown_forms(), _forms(word for part in parts for word in part)
         return len(words) < len(shown) and shown[: len(words)] == words
+
+    def _shown_forms(self) -> list[str]:
+        return _forms(word for one in self.shown for word in one.words)
+
+    @property
+    def _is_same_language(self) -> bool:
+        return all(shown.language == self.language for shown in self.shown)
 
     def _partial(self, place: int, words: tuple[Word, ...], *, ended: bool) -> list[Transcript]:
         """Return the update of the open segment at that place, if there is one.

@@ -81,10 +81,12 @@ class Stream:
         self.closed = threading.Event()
         self.paused: list[bool] = []
         self.languages: list[str | None] = []
+        self.cautions: list[float] = []
 
     def __call__(self, publish: Publish, on_audio: OnAudio) -> Listening:
         listening = Listening(self._give(publish), Controls(self.paused, self.closed))
         listening.expect_language = self.languages.append  # type: ignore[method-assign]
+        listening.be_cautious = self.cautions.append  # type: ignore[method-assign]
         return listening
 
     def _give(self, publish: Publish) -> Iterator[Transcript]:
@@ -245,6 +247,7 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
     pipeline.stop()
     pipeline.join()
     assert stream.languages == ["zh", None]
+    assert stream.cautions == [CALM[name].transcriber.caution for name in ("faithful", "still")]
     _, used, _ = lane.translate.call_args.args
     assert used == pipeline.settings and used.mask.k == 5 and used.decoding == CALM["still"].decoding
     assert stream.paused == [True, False]

@@ -38,6 +38,7 @@ class ScriptedRecogniser:
     maximum_length = 28.0
     trim_after = 15.0
     left_context = 0.0
+    sure = 0.5
     hot_words: tuple[str, ...] = ()
 
     def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:

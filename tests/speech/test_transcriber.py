@@ -179,7 +179,7 @@ def test_a_long_silence_empties_the_prompt_and_a_short_one_does_not() -> None:
 class Answering:
     """Answers each pass with the next of the given hypotheses, then always with the last, and takes its time."""
 
-    trim_after, left_context = 15.0, 0.0
+    trim_after, left_context, sure = 15.0, 0.0, 0.5
 
     def __init__(
         self, *answers: str, clock: ManualClock | None = None, seconds: float = 0.0, maximum_length: float = LIMIT

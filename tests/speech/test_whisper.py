@@ -24,7 +24,7 @@ from livetrans.speech import whisper
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import WhisperRecogniser, _keep_freed_memory
-from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, ModelTraits, model_traits
+from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, SURE, ModelTraits, model_traits
 from livetrans.speech.whisper_pass import (
     FULL_WINDOW,
     SMALL_MODEL_BYTES,
@@ -70,10 +70,12 @@ def test_a_folder_that_is_no_model_says_what_it_lacks(tmp_path: Path) -> None:
 
 def test_a_model_states_what_it_was_trained_for() -> None:
     stated = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}
-    silence = {"no_speech": 0.001, "unlikely": -0.5}
-    assert model_traits({"livetrans": stated | silence}, 600) == ModelTraits(True, False, 0.5, 5, 18.0, 0.001, -0.5)
-    assert model_traits({}, 600) == ModelTraits(False, False, None, 1, 28.0, 0.6, -1.0)
-    assert model_traits({}, 51_864) == ModelTraits(True, True, None, 1, 28.0, 0.6, -1.0)
+    silence = {"no_speech": 0.001, "unlikely": -0.5, "sure": 0.5}
+    assert model_traits({"livetrans": stated | silence}, 600) == ModelTraits(
+        True, False, 0.5, 5, 18.0, 0.001, -0.5, 0.5
+    )
+    assert model_traits({}, 600) == ModelTraits(False, False, None, 1, 28.0, 0.6, -1.0, SURE)
+    assert model_traits({}, 51_864) == ModelTraits(True, True, None, 1, 28.0, 0.6, -1.0, SURE)
     assert model_traits({"livetrans": {"hot_words": True}}, 600).takes_hot_words
     wrong = {
         "previous_text": "yes",
@@ -82,6 +84,7 @@ def test_a_model_states_what_it_was_trained_for() -> None:
         "beam_size": 0,
         "maximum_length": 60,
         "unlikely": 1.0,
+        "sure": 2.0,
     }
     assert model_traits({"livetrans": wrong}, 600) == model_traits({"livetrans": 5}, 600) == model_traits({}, 600)
 

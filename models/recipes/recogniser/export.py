@@ -110,7 +110,8 @@ def export(work: Path, output: Path, quantization: str) -> None:
     # What livetrans cannot see in the weights (`livetrans.speech.whisper_model.ModelTraits`).
     config = json.loads((output / "config.json").read_text(encoding="utf-8"))
     # Long buffers are those in which nothing is agreed on, as with people's voices: 18 s keep their passes short.
-    # The last two keep it from writing to music and noise: it heard speech alone (tests/benchmarks/words_in_noise.py).
+    # The next two keep it from writing to music and noise: it heard speech alone (tests/benchmarks/words_in_noise.py).
+    # The last is by the curve of tests/benchmarks/sure_words.py.
     config["livetrans"] = {
         "previous_text": True,
         "short_window_rest": 0.5,
@@ -118,6 +119,7 @@ def export(work: Path, output: Path, quantization: str) -> None:
         "maximum_length": 18,
         "no_speech": 0.00025,
         "unlikely": -0.5,
+        "sure": 0.5,
     }
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     shutil.copyfile(work / "tokenizer.json", output / "tokenizer.json")
