@@ -17,7 +17,7 @@ from livetrans.base import installation
 from livetrans.base.clock import ManualClock
 from livetrans.base.errors import ModelError
 from livetrans.cli import run
-from livetrans.config import LanguageModelSettings, RecogniserSettings
+from livetrans.config import GateSettings, LanguageModelSettings, RecogniserSettings
 from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.models import find
@@ -64,7 +64,7 @@ def test_both_are_what_runs_by_default() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_recogniser_writes_no_word_where_nobody_speaks(kind: str, recogniser_path: Path) -> None:
     recogniser = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1))
-    written = listen(kind, 1 / 6, recogniser)
+    written = listen(kind, 1 / 6, recogniser, GateSettings())
     assert (written.finals, written.shown) == ((), 0)
     assert written.passed_seconds == 0, "and the gate lets nothing through"
 
