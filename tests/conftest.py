@@ -38,6 +38,8 @@ settings.load_profile("fast")
 def without_gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is chosen by default does not depend on the machine that runs the tests."""
     monkeypatch.setattr("livetrans.models.chosen.has_gpu_engine", lambda: False)
+    monkeypatch.setattr("livetrans.models.chosen.has_nvidia", lambda: False)
+    monkeypatch.setattr("livetrans.speech.speed.pass_seconds", lambda threads: 0.63)
 
 
 SHARED = Path(os.environ.get("LIVETRANS_SHARED") or Path(__file__).parents[2] / "shared")

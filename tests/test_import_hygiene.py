@@ -36,7 +36,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "_pywhispercpp": "livetrans.speech.whisper_cpp_process",
     "av": "livetrans.audio",
     "click": "livetrans.cli",
-    "ctranslate2": "livetrans.speech.whisper",
+    "ctranslate2": ("livetrans.speech.speed", "livetrans.speech.whisper"),
     "faster_whisper": "livetrans.speech",
     "h11": "livetrans.serve.connection",
     "httpx2": "livetrans.models.hub",

@@ -17,11 +17,11 @@ from livetrans.base.text import file_size, visible
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import ENGINES, BetweenSettings, Settings
+from livetrans.doctor.machine import this_machine
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
     choose_recogniser,
     choose_translators,
-    engines_of,
     fetchable_pair,
     find_named,
     languages_of,
@@ -104,15 +104,15 @@ def list_command(as_json: bool) -> None:
     click.echo("\nOthers: --asr FOLDER, --mt FILE.gguf, or their folder in LIVETRANS_MODELS.")
 
 
-@command.command("pull", short_help="Fetch a model, or a pair: small, good or best.")
-@click.argument("name", metavar="NAME")
+@command.command("pull", short_help="Fetch the models that fit this machine, or others by name.")
+@click.argument("name", metavar="[NAME]", required=False)
 @_language("--from", "sources", type=LANGUAGES_OR_AUTO, default="en", help="For a pair: spoken languages.")
 @_language("--to", "targets", type=LANGUAGES, default="de", help="For a pair: caption languages.")
 @click.option("--between", metavar="LANGUAGES", type=LANGUAGE_PAIR, help="For a pair: both ways between two languages.")
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a pair: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
 def pull_command(
-    name: str,
+    name: str | None,
     sources: tuple[str, ...],
     targets: tuple[str, ...],
     between: tuple[str, ...] | None,
@@ -121,8 +121,9 @@ def pull_command(
 ) -> None:
     """Fetch a model, or a recogniser and a translator.
 
-    NAME is a pair that knows --from and --to, or both ways of --between: small, good or best. Or it is one model: a
-    name from the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator), owner/repository (a
+    Without NAME, this machine is measured for a few seconds, and a pair that keeps up here is proposed. NAME is a pair
+    that knows --from and --to, or both ways of --between: laptop, small, good or best. Or it is one model: a name from
+    the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator), owner/repository (a
     recogniser in faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the address of its page on
     the hub. Run the same command again to continue a fetch that was cut.
     """
@@ -132,17 +133,17 @@ def pull_command(
             raise UsageError("--between replaces --from and --to; drop them, or drop --between")
         settings = Settings(sources=between, targets=between, between=BetweenSettings(between))
     wanted: tuple[Entry, ...]
-    if name in catalogue.purposes:
+    if name is None or name in catalogue.purposes:
         if between is None:
             require_two_languages(sources[0], targets[0])
-        wanted = fetchable_pair(name, settings, engine)
+        wanted = fetchable_pair(name, settings, engine, _keeps_up) if name else _proposed(settings, engine)
     elif given := [f"--{option}" for option, value in _OF_PAIRS.items() if was_given(value)]:
         raise UsageError(f"{' and '.join(given)} choose a pair; drop them to fetch {name}")
     else:
         wanted = (catalogue.wanted(name),)
     if not _pull_all(wanted, yes=yes):
         raise click.Abort
-    if name in catalogue.purposes:
+    if name is None or name in catalogue.purposes:
         both = f"--between {','.join(between)}" if between else ""
         languages = both or f"--from {','.join(sources)} --to {','.join(targets)}"
         say(f"Ready: livetrans mic {languages}")
@@ -199,18 +200,39 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
         LivetransError: the models cannot be fetched.
         click.Abort: the question was left with Ctrl-C.
     """
+    assert settings.recogniser is not None
     wanted = lacking(settings)
     can_go_on = all(wanted.values())
-    if wanted and yes:
-        _pull_all(wanted, yes=True)
-    elif wanted and _is_at_a_terminal() and not is_offline() and not (can_go_on and was_declined(wanted)):
-        languages = languages_of(settings)
-        say(f"Captions for people who speak {' and '.join(languages.spoken)} need models that are not on this machine.")
-        if not _pull_all(wanted, yes=False, offered=True) and can_go_on:
-            decline(wanted)
-            instead = " and ".join(model.name for model in wanted.values() if model)
-            names = " and ".join(entry.name for entry in wanted)
-            say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")
+    asks = _is_at_a_terminal() and not is_offline() and not (can_go_on and was_declined(wanted))
+    if not wanted or not (yes or asks):
+        return
+    try:
+        entries = [entry for entry in _proposed(settings, settings.recogniser.engine) if entry.kind in wanted]
+    except UsageError:
+        return  # The run says what is missing for these languages.
+    if yes:
+        _pull_all(entries, yes=True)
+        return
+    languages = languages_of(settings)
+    say(f"Captions for people who speak {' and '.join(languages.spoken)} need models that are not on this machine.")
+    if not _pull_all(entries, yes=False, offered=True) and can_go_on:
+        decline(wanted)
+        instead = " and ".join(model.name for model in wanted.values() if model)
+        names = " and ".join(entry.name for entry in entries)
+        say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")
+
+
+def _proposed(settings: Settings, engine: str) -> tuple[Entry, Entry]:
+    """Measure this machine; return the recogniser and the translator that it would run."""
+    say("measuring this machine …")
+    machine = this_machine()
+    recogniser, translator = machine.pair(settings, engine)
+    say(f"This machine: {machine}. For it: {machine.described(recogniser, translator)}.")
+    return recogniser, translator
+
+
+def _keeps_up(recogniser: Entry, translator: Entry) -> bool:
+    return this_machine().keeps_up(recogniser, translator)
 
 
 def _pull_all(entries: Iterable[Entry], *, yes: bool, offered: bool = False) -> bool:
@@ -302,11 +324,13 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
         if entry.memory and entry.memory > memory * _USABLE:
             click.echo("    needs more memory than this machine has to spare")
     click.echo(f"This machine has {file_size(memory)} of memory.")
-    click.echo("\nPairs to fetch, with `livetrans models pull small --from en --to de`:")
-    for purpose in catalogue.purposes:
-        recogniser, translator = catalogue.pair(purpose, languages_of(Settings()), engines_of("auto"))
+    click.echo("\nPairs to fetch, by `livetrans models pull --from en --to de` for this machine,")
+    click.echo("or with one of these names after `pull`:")
+    for name, purpose in catalogue.purposes.items():
+        recogniser, translator = fetchable_pair(name, Settings(), ENGINES[0])
         size = file_size((recogniser.size or 0) + (translator.size or 0))
-        click.echo(f"  {purpose:<5} {size:>8}  {recogniser.name} and {translator.name}")
+        click.echo(f"  {name:<6} {size:>8}  {recogniser.name} and {translator.name}")
+        click.echo(f"    {purpose.needs}")
 
 
 def _print_found(model: FoundModel, is_default: bool) -> None:

@@ -6,16 +6,26 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import product
 
 from livetrans import __version__
 from livetrans.audio.capture import decibels
 from livetrans.audio.portaudio import ON_A_MAC, portaudio_version, zeros_advice
-from livetrans.base.errors import ModelError, SourceError
+from livetrans.base.errors import ModelError, SourceError, UsageError
 from livetrans.base.installation import build_command, install_command
 from livetrans.base.text import file_size
 from livetrans.config import Settings
-from livetrans.models.chosen import EMBEDDED, embedded_notice, has_gpu_engine, has_whisper_cpp, on_apple_silicon
-from livetrans.models.find import size_on_disk
+from livetrans.doctor.machine import this_machine
+from livetrans.models.catalogue import RECOGNISER, TRANSLATOR
+from livetrans.models.chosen import (
+    EMBEDDED,
+    embedded_notice,
+    has_gpu_engine,
+    has_whisper_cpp,
+    languages_of,
+    on_apple_silicon,
+)
+from livetrans.models.find import find_models, size_on_disk
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
 PACKAGES = ("llama-cpp-python", "ctranslate2", "faster-whisper", "sounddevice")
@@ -99,6 +109,23 @@ def check_output(open_output: Callable[[], str]) -> Finding:
         return Finding("output", OK, f"what {open_output()} plays can be heard by `livetrans listen`")
     except SourceError as error:
         return Finding("output", WARNING, str(error))
+
+
+def check_machine(settings: Settings) -> Finding:
+    """Say how late words would be, by the catalogue's costs, with the models here and with those to fetch."""
+    assert settings.recogniser is not None
+    machine, languages = this_machine(), languages_of(settings)
+    try:
+        best = machine.pair(settings, settings.recogniser.engine)
+    except UsageError as error:
+        return Finding("machine", WARNING, f"{machine}; {error}")
+    found = [model.entry for model in find_models() if model.entry and model.entry.fits(languages)]
+    pairs = [pair for pair in product(found, found) if (pair[0].kind, pair[1].kind) == (RECOGNISER, TRANSLATOR)]
+    text = "; ".join([str(machine), *(f"here: {machine.described(*pair)}" for pair in pairs if machine.lag(*pair))])
+    if best in pairs:
+        return Finding("machine", OK, text)
+    advice = f"`livetrans models pull {languages.pull_options}` fetches {machine.described(*best)}"
+    return Finding("machine", OK, text, advice)
 
 
 def check_models(settings: Settings) -> Finding:

@@ -18,6 +18,7 @@ from livetrans.doctor.checks import (
     OK,
     WARNING,
     Finding,
+    check_machine,
     check_microphone,
     check_models,
     check_output,
@@ -40,6 +41,7 @@ def examine(
 
     `say` is told what is being measured, `warn` what is wrong with the choice of models.
     """
+    wanted = settings
     missing: ModelError | None = None
     try:
         settings = choose_models(settings, warn)
@@ -51,6 +53,8 @@ def examine(
     say("listening to the microphone …")
     yield check_microphone(partial(hear_microphone, say))
     yield check_output(open_output)
+    say("measuring this machine …")
+    yield check_machine(wanted)
     models = Finding("models", BROKEN, str(missing)) if missing else check_models(settings)
     yield models
     if models.state != BROKEN:

@@ -138,5 +138,5 @@ def trial_finding(trial: Trial) -> Finding:
         )
     advice = "choose a smaller translator with --mt, fewer languages with --to, or a longer --step"
     if trial.recognising > trial.translating:
-        advice = "choose a smaller recogniser with --asr, give it --encode-window partials, or a longer --step"
+        advice = "fetch what keeps up here with `livetrans models pull`, or choose a smaller recogniser with --asr"
     return Finding("captions", state, text, advice)

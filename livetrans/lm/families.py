@@ -76,7 +76,7 @@ def plain(model: LanguageModel, request: Request) -> str:
     if (request.source_code, request.target_code) != pair:
         raise UsageError(
             f"{model.name} translates {pair[0]} to {pair[1]} only, not {request.source_code} to {request.target_code}; "
-            "choose those languages, another translator with --mt, or fetch one with `livetrans models pull small "
+            "choose those languages, another translator with --mt, or fetch one with `livetrans models pull "
             f"--from {request.source_code} --to {request.target_code}`"
         )
     return f"<|src|>{request.speech}<|tgt|>"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -93,6 +94,9 @@ class Entry:
     """Whisper's codes that a recogniser does not know."""
     prompt: str | None = None
     """The family of a translator's prompt; None if its metadata tells."""
+    pass_seconds: float | None = None
+    """Of a recogniser, seconds of a pass over 5 s of sound as a run makes it, on one thread of the processor that
+    `livetrans.doctor.machine` compares with; None where that takes a GPU."""
     licence: str = "see its page"
     restriction: str | None = None
     """One phrase, if the licence or the download is restricted."""
@@ -102,7 +106,7 @@ class Entry:
     @property
     def is_one_file(self) -> bool:
         """Whether the model is one file; a recogniser for faster-whisper or onnx is a folder."""
-        return self.kind == TRANSLATOR or not (self.file == WEIGHTS or ENCODER.fullmatch(self.file))
+        return self.kind == TRANSLATOR or not (self.file == WEIGHTS or ENCODER.fullmatch(PurePosixPath(self.file).name))
 
     @property
     def engine(self) -> str:
@@ -158,6 +162,8 @@ class Entry:
 class Purpose:
     """Names of models, the preferred ones first."""
 
+    needs: str
+    """The machine that it is for."""
     recognisers: tuple[str, ...]
     translators: tuple[str, ...]
 
@@ -191,28 +197,32 @@ class Catalogue:
         return entry
 
     def pair(
-        self, purpose: str, languages: RunLanguages, engines: tuple[str, ...] = (FASTER_WHISPER,)
+        self,
+        purpose: str,
+        languages: RunLanguages,
+        engines: Iterable[str] = (FASTER_WHISPER,),
+        keeps_up: Callable[[Entry, Entry], bool] = lambda recogniser, translator: True,
     ) -> tuple[Entry, Entry]:
         """Return the recogniser and the translator of a purpose for languages.
 
-        The recogniser is one for the first of the `engines` that has one.
+        The recogniser is for the first of the `engines` that has one: the first that keeps up with the translator
+        (asked only where there is a choice), else the one whose passes cost least.
 
         Raises:
             UsageError: none of them knows the languages.
         """
-        choice = self.purposes.get(purpose, Purpose((), ()))
-        by_engine = ([name for name in choice.recognisers if self.wanted(name).engine == engine] for engine in engines)
-        recogniser = self._first(chain(*by_engine), languages)
-        translator = self._first(choice.translators, languages)
-        if recogniser is None or translator is None:
-            what = (
-                f"recogniser for {', '.join(languages.spoken)}" if recogniser is None else f"translator for {languages}"
-            )
+        choice = self.purposes.get(purpose, Purpose("", (), ()))
+        fitting = [entry for entry in map(self.wanted, choice.recognisers) if entry.fits(languages)]
+        by_engine = ([entry for entry in fitting if entry.engine == engine] for engine in engines)
+        recognisers = next(filter(None, by_engine), [])
+        translator = next((entry for entry in map(self.wanted, choice.translators) if entry.fits(languages)), None)
+        if not recognisers or translator is None:
+            what = f"translator for {languages}" if recognisers else f"recogniser for {', '.join(languages.spoken)}"
             raise UsageError(f"{purpose} has no {what}; choose a model from `livetrans models` by its name")
-        return recogniser, translator
-
-    def _first(self, names: Iterable[str], languages: RunLanguages) -> Entry | None:
-        return next((entry for entry in map(self.wanted, names) if entry.fits(languages)), None)
+        if len(recognisers) > 1:
+            cheapest = min(recognisers, key=lambda entry: entry.pass_seconds or math.inf)
+            recognisers = [*(entry for entry in recognisers if keeps_up(entry, translator)), cheapest]
+        return recognisers[0], translator
 
 
 def family_knows(family: str | None, codes: Iterable[str]) -> bool:

@@ -12,6 +12,7 @@ import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,6 +54,7 @@ GPU = "gpu"
 GPU_UNUSED = "whisper.cpp could not start the GPU and runs on the processor, where --engine faster-whisper is faster."
 
 _LIBRARY = "_pywhispercpp"
+_NVIDIA = Path("/dev/nvidiactl")
 _GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
 _NAMED_BY = {
     RECOGNISER: "give with --asr the path of a faster-whisper folder (it holds model.bin), of a transducer's folder "
@@ -171,7 +173,7 @@ def find_model(
     allowed = [model for model in found if not engines or model.engine in engines]
     fitting = [model for model in allowed if (model.entry or not model.elsewhere) and model.fits(languages)]
     if fitting:
-        return min(fitting, key=lambda model: (model.embedded, engines.index(model.engine) if engines else 0))
+        return min(fitting, key=partial(_rank, engines=engines))
     spoken = " and ".join(code for code in languages.spoken if code != AUTO)
     if kind == TRANSLATOR and languages.directions:
         fault = f"no installed translator covers {languages}"
@@ -180,8 +182,8 @@ def find_model(
         fault = f"no installed recogniser{of} understands {spoken}"
     else:
         fault = f"no {kind} is installed"
-    engine = f" --engine {WHISPER_CPP}" if engines == (WHISPER_CPP,) else ""
-    raise _missing(kind, fault, found, None if engines == (ONNX,) else f"small {languages.pull_options}{engine}")
+    engine = f" --engine {engines[0]}" if engines in ((WHISPER_CPP,), (ONNX,)) else ""
+    raise _missing(kind, fault, found, f"{languages.pull_options}{engine}")
 
 
 def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
@@ -189,13 +191,16 @@ def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
     return next((model for model in models if model.is_called(name)), None)
 
 
-def fetchable_pair(purpose: str, settings: Settings, engine: str) -> tuple[Entry, Entry]:
-    """Return the recogniser and the translator of the catalogue that know every language of a run.
+def fetchable_pair(
+    purpose: str, settings: Settings, engine: str, keeps_up: Callable[[Entry, Entry], bool] = lambda *pair: True
+) -> tuple[Entry, Entry]:
+    """Return the recogniser and the translator that know every language of a run; see `Catalogue.pair`.
 
     Raises:
         UsageError: the purpose has none.
     """
-    return known_models().pair(purpose, languages_of(settings), engines_of(engine))
+    engines = [one for one in engines_of(engine) if one != ONNX or not settings.between]  # It tells no language.
+    return known_models().pair(purpose, languages_of(settings), engines, keeps_up)
 
 
 def with_other_engines(settings: Settings) -> Iterator[Settings]:
@@ -247,23 +252,30 @@ def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | No
         return None
     if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
         return None
-    fetch = f"`livetrans models pull small {languages_of(settings).pull_options}` fetches one that does."
+    fetch = f"`livetrans models pull {languages_of(settings).pull_options}` fetches one that does."
     return Notice("warning", f"{EMBEDDED.capitalize()}; {fetch}", LIMIT)
 
 
 def engines_of(wanted: str) -> tuple[str, ...]:
     """Return the engines that a run may take, the preferred one first; `wanted` is `auto` or one of them.
 
-    `auto` takes whisper.cpp only if that computes on a GPU: on processors it is the slower one.
+    `auto` takes first what keeps up: on processors a transducer, and whisper.cpp, the slower one there, not at all.
     """
     if wanted != "auto":
         return (wanted,)
-    return (WHISPER_CPP, FASTER_WHISPER, ONNX) if has_gpu_engine() else (FASTER_WHISPER, ONNX)
+    if has_gpu_engine():
+        return (WHISPER_CPP, FASTER_WHISPER, ONNX)
+    return (FASTER_WHISPER, ONNX) if has_nvidia() else (ONNX, FASTER_WHISPER)
 
 
 def has_whisper_cpp() -> bool:
     """Return whether whisper.cpp is installed."""
     return is_installed(_LIBRARY)
+
+
+def has_nvidia() -> bool:
+    """Return whether the driver of an NVIDIA GPU is loaded, on which faster-whisper computes."""
+    return _NVIDIA.exists()
 
 
 def has_gpu_engine() -> bool:
@@ -300,11 +312,17 @@ def _find_named(kind: str, name: str, languages: RunLanguages) -> FoundModel:
         else:
             fault = f"there is no {'file' if os.sep in name or path.suffix == '.gguf' else kind} {name!r}"
         entry = known_models().entry(name)
-        fetch = entry.name if entry and entry.kind == kind else f"small {languages.pull_options}"
+        fetch = entry.name if entry and entry.kind == kind else languages.pull_options
         raise _missing(kind, fault, found, fetch)
     if kind == TRANSLATOR and is_stateful(model.path):
         raise ModelError(f"{model.name} {STATEFUL_ADVICE}")
     return model
+
+
+def _rank(model: FoundModel, engines: tuple[str, ...]) -> tuple[bool, bool, int]:
+    """Return how late a fitting model comes. It is not known what languages a transducer of no catalogue knows."""
+    unknown = model.engine == ONNX and model.entry is None
+    return model.embedded, unknown, engines.index(model.engine) if engines else 0
 
 
 def _candidates(kind: str) -> list[FoundModel]:

@@ -177,12 +177,13 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
 
 def _of_transducer(revision: Revision, encoder: str) -> list[RemoteFile]:
     """Return the files of a transducer in the quantisation of its encoder, by default int8; and of a part that has no
-    such file, those that are not quantised."""
+    such file, those that are not quantised. They are in the folder of the encoder, the vocabulary may be above it."""
+    folder, _, name = encoder.rpartition("/")
     parts: dict[str, dict[str, list[RemoteFile]]] = {}
     for file in revision.siblings:
-        if found := _OF_TRANSDUCER.fullmatch(file.rfilename):
+        if found := _OF_TRANSDUCER.fullmatch(file.rfilename.removeprefix(f"{folder}/")):
             parts.setdefault(found[1], {}).setdefault(found[2] or "", []).append(file)
-    named = _OF_TRANSDUCER.fullmatch(encoder)
+    named = _OF_TRANSDUCER.fullmatch(name)
     wanted = (named[2] or "") if named else "int8"
     models = [file for files in parts.values() for file in files.get(wanted) or files.get("") or []]
     return [*models, *(file for file in revision.siblings if models and file.rfilename in _BESIDE_TRANSDUCER)]

@@ -76,7 +76,7 @@ class TransducerRecogniser:
         if settings.window:
             raise UsageError("--encode-window is for Whisper: a transducer encodes its sound alone; drop the option")
         self._files = find_files(settings.model)
-        self._threads = settings.threads or usual_threads(_weights(self._files.models[0]), otherwise=0)
+        self._threads = settings.threads or usual_threads(_weights(self._files.models[0]))
         self.language, self._reports = settings.language, bool(settings.other_languages)
         self._check(self.language)
         self._model = Transducer(self._files, self._threads)

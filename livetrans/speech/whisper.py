@@ -135,7 +135,7 @@ def _load(settings: RecogniserSettings, config: dict[str, Any]) -> Any:
             str(settings.model),
             device="auto",
             compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
-            cpu_threads=settings.threads or usual_threads(settings.model / "model.bin", otherwise=0),
+            cpu_threads=settings.threads or usual_threads(settings.model / "model.bin"),
             local_files_only=True,
         )
     except (RuntimeError, ValueError, OSError, IndexError) as error:

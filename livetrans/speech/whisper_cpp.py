@@ -166,7 +166,7 @@ class WhisperCppRecogniser(WhisperPasses):
             found = json.loads(stated.read_text(encoding="utf-8"))
         config: dict[str, Any] = found if isinstance(found, dict) else {}
         self._extract = FeatureExtractor(feature_size=head.bands)
-        threads = settings.threads or usual_threads(settings.model, otherwise=4)
+        threads = settings.threads or usual_threads(settings.model)
         heads = head.heads or max(head.decoder_layers // 2, 1)
         self._process = _Process(settings.model, {"heads": heads, "threads": threads})
         # Its table of pieces is made once for each language.

@@ -7,6 +7,7 @@ the sound again in a second window; so does whisper.cpp's program. Here a pass e
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -252,15 +253,17 @@ class HotWords:
         return bool(self._words) and bool(text) and not any(map(str.isalnum, rest))
 
 
-def usual_threads(weights: Path, otherwise: int, system: str = sys.platform) -> int:
-    """Return 1 for a small model, which more threads make slower; a Mac's performance cores; elsewhere the engine's
-    own choice, `otherwise`.
+def usual_threads(weights: Path) -> int:
+    """Return 1 for a small model, which more threads make slower, and `shared_threads` for others."""
+    return 1 if weights.stat().st_size < SMALL_MODEL_BYTES else shared_threads()
 
-    On macOS CTranslate2's own choice takes more threads than there are fast cores (CTranslate2 #2063).
+
+def shared_threads(system: str = sys.platform) -> int:
+    """Return the threads of a recogniser beside a translator, which takes half of the cores: the other half.
+
+    On a Mac, where the translator has the GPU, the performance cores: CTranslate2's own choice takes more (#2063).
     """
-    if weights.stat().st_size < SMALL_MODEL_BYTES:
-        return 1
-    return _performance_cores() if system == "darwin" else otherwise
+    return _performance_cores() if system == "darwin" else max(-(-(os.cpu_count() or 2) // 2), 1)
 
 
 def _performance_cores() -> int:

@@ -115,7 +115,7 @@ def test_a_conversation_has_a_translator_for_each_direction_one_for_both_if_ther
     shutil.rmtree(models / "whisper-small")
     with pytest.raises(ModelError) as missing:
         choose_models(parsed(seen, "--between", "en,de"))
-    for words in ("no installed recogniser understands en and de, and no installed translator", "pull small --between"):
+    for words in ("no installed recogniser understands en and de, and no installed translator", "pull --between"):
         assert words in str(missing.value)
     (models / "whisper-small").mkdir()
     (models / "whisper-small" / "model.bin").touch()

@@ -19,6 +19,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.doctor import checks, examine
 from livetrans.doctor import trial as trial_module
 from livetrans.doctor.checks import BROKEN, OK, WARNING
+from livetrans.doctor.machine import Machine
 from livetrans.doctor.trial import Trial, run_trial, trial_finding
 from livetrans.events import Notice, Record
 from livetrans.models.chosen import GPU, GPU_UNUSED
@@ -70,7 +71,7 @@ def test_the_report_fits_a_terminal_and_has_the_figures_of_its_run(
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 80
     named = [line[8:22].strip() for line in lines if line[:8].strip() in (OK, WARNING, BROKEN)]
-    assert named == ["versions", "translation", "recognition", "microphone", "output", "models", "captions"]
+    assert named == ["versions", "translation", "recognition", "microphone", "output", "machine", "models", "captions"]
     for name in ("livetrans", "Python", "llama-cpp-python", "ctranslate2", "faster-whisper", "PortAudio V19.7.0"):
         assert name in printed
     assert "understands synthetic voices only" in " ".join(printed.split())
@@ -322,3 +323,28 @@ def test_the_stage_that_computed_longest_is_to_be_made_smaller() -> None:
     for translating, option in ((9.0, "--mt"), (1.0, "--asr")):
         finding = trial_finding(replace(GOOD, finished=False, translating=translating))
         assert option in (finding.advice or "")
+
+
+def test_the_doctor_predicts_what_is_here_and_what_it_would_fetch(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def finding(gpu: str | None = None, slowness: float = 1.0, target: str = "de") -> checks.Finding:
+        monkeypatch.setattr(checks, "this_machine", lambda: Machine(4, 8 * 10**9, gpu, slowness))
+        return checks.check_machine(replace(settings, targets=(target,)))
+
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
+    found = finding()
+    assert (found.state, found.text) == (OK, "4 cores, 8.0 GB of memory, no GPU, 0.63 s a trial pass")
+    assert found.advice == (
+        "`livetrans models pull --from en --to de` fetches parakeet-110m-en and hy-mt2-1.8b, with half of the words "
+        "shown within about 1.8 s"
+    )
+    (tmp_path / "faster-whisper-small").mkdir()
+    (tmp_path / "faster-whisper-small" / "model.bin").touch()
+    (tmp_path / "Hy-MT2-1.8B-Q4_K_M.gguf").write_bytes(b"GGUF")
+    assert "here: whisper-small and hy-mt2-1.8b, with half of the words shown within about 4.4 s" in (
+        finding(slowness=2.0).text
+    )
+    assert "whisper-small" not in finding(target="sv").text, "the translator does not know Swedish"
+    beside_a_gpu = finding("faster-whisper")
+    assert beside_a_gpu.advice is None and "here:" not in beside_a_gpu.text, "what is here is what would be fetched"

@@ -113,15 +113,13 @@ def test_a_model_is_taken_for_the_languages_that_it_knows(home: Path) -> None:
     assert translator().name == "Hy-MT2-1.8B-Q4_K_M.gguf"
     assert translator("en", "sv") == translator("en", "de", "sv") == general
     general.unlink()
-    with pytest.raises(ModelError, match="`livetrans models pull small --from en --to de,sv`"):
+    with pytest.raises(ModelError, match="`livetrans models pull --from en --to de,sv`"):
         translator("en", "de", "sv")
-    with pytest.raises(ModelError, match=r"no translator 'z'; .*`livetrans models pull small --from fr --to ar`"):
+    with pytest.raises(ModelError, match=r"no translator 'z'; .*`livetrans models pull --from fr --to ar`"):
         translator("fr", "ar", name="z")
     assert recogniser().name == "livetrans-recogniser-en"
     write(folder / "faster-whisper-small.en/model.bin")
-    with pytest.raises(
-        ModelError, match=r"no installed recogniser understands fr; .*`livetrans models pull small --from"
-    ):
+    with pytest.raises(ModelError, match=r"no installed recogniser understands fr; .*`livetrans models pull --from"):
         recogniser("fr")
 
 
@@ -217,8 +215,15 @@ def test_a_transducer_is_taken_where_languages_are_named(
     whisper = write(find.pull_folder() / "a/model.bin").parent
     assert recogniser() == whisper and recogniser(engine="onnx") == folder
     shutil.rmtree(folder)
-    with pytest.raises(ModelError, match=r"no installed recogniser of onnx understands en; .*; give with --asr"):
+    with pytest.raises(ModelError, match=r"no installed recogniser of onnx understands en; .* --engine onnx`"):
         recogniser(engine="onnx")
+    known = write(find.pull_folder() / "parakeet-tdt-0.6b-v3-ultra-onnx" / encoder).parent
+    assert recogniser() == recogniser("de") == known, "what keeps up on a processor comes first"
+    assert recogniser("ja") == recogniser("auto") == whisper
+    for gpu in ("has_nvidia", "has_gpu_engine"):
+        with monkeypatch.context() as patched:
+            patched.setattr(chosen, gpu, lambda: True)
+            assert recogniser() == whisper
 
 
 def between(asr: str) -> Settings:

@@ -12,11 +12,14 @@ from types import SimpleNamespace
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livetrans.base.errors import ModelError, SourceError
 from livetrans.base.languages import LANGUAGES
 from livetrans.cli import live, models, run
 from livetrans.config import UNNAMED, LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
+from livetrans.doctor.machine import Machine
 from livetrans.models import catalogue, chosen, find
 from livetrans.models.catalogue import FASTER_WHISPER, WHISPER_CPP, Catalogue, Entry, entry_of, read_catalogue
 from livetrans.models.chosen import choose_models, embedded_notice, has_gpu_engine, languages_of
@@ -115,7 +118,7 @@ def test_the_pull_that_a_meeting_is_advised_fetches_models_of_both_tracks(
     theirs: str, read: str, mine: str, mine_to: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(sources=(theirs,), targets=(read,), meeting=MeetingSettings(mine, mine_to))
-    with pytest.raises(ModelError, match="pull small") as missing:
+    with pytest.raises(ModelError, match="models pull") as missing:
         choose_models(settings)
     fetched: list[Entry] = []
     monkeypatch.setattr(models, "_pull_all", lambda entries, **_: bool(fetched.extend(entries)) or True)
@@ -188,7 +191,7 @@ def test_a_pull_chooses_by_machine_and_engine(
 
 def test_the_catalogue_is_whole() -> None:
     names = [entry.name for entry in CATALOGUE.models]
-    assert len(set(names)) == len(names) and set(CATALOGUE.purposes) == {"small", "good", "best"}
+    assert len(set(names)) == len(names) and list(CATALOGUE.purposes) == ["laptop", "small", "good", "best"]
     assert len({entry.local_name for entry in CATALOGUE.models}) == len(names)
     for entry in CATALOGUE.models:
         assert entry.kind in ("recogniser", "translator") and entry.why and entry.licence
@@ -257,8 +260,8 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     assert "Going on with livetrans-recogniser-en and livetrans-en-de.q8_0.gguf" in printed
     assert offer(monkeypatch, "y") == [], "a no is remembered"
     assert capsys.readouterr().err == ""
-    assert offer(monkeypatch, None, yes=True) == ["whisper-small", "hy-mt2-1.8b"]
-    assert offer(monkeypatch, "y", to="fr") == ["whisper-small", "hy-mt2-1.8b"], "nothing else can run"
+    assert offer(monkeypatch, None, yes=True) == ["parakeet-110m-en", "hy-mt2-1.8b"]
+    assert offer(monkeypatch, "y", to="fr") == ["parakeet-110m-en", "hy-mt2-1.8b"], "nothing else can run"
     assert offer(monkeypatch, "yep| YES ", asr=Path("/my/recogniser")) == ["hy-mt2-1.8b"], "another question"
     assert "invalid input" in capsys.readouterr().err
 
@@ -288,7 +291,7 @@ def test_a_fetch_that_fails_or_a_question_that_is_left_ends_the_command_and_is_n
     with pytest.raises(click.Abort):
         offer(monkeypatch, "\x03")
     assert capsys.readouterr().err.endswith("\n")
-    assert offer(monkeypatch, "y") == ["whisper-small", "hy-mt2-1.8b"]
+    assert offer(monkeypatch, "y") == ["parakeet-110m-en", "hy-mt2-1.8b"]
 
 
 @pytest.mark.parametrize("options", [[], ["--yes"], ["--device", "no such"]])
@@ -312,7 +315,7 @@ def test_the_embedded_recogniser_says_what_it_is_unless_a_shipped_recording_is_h
         warning = embedded_notice(settings, file)
         return warning.text if warning else None
 
-    assert "livetrans models pull small --from en --to de" in (notice(embedded, None) or "")
+    assert "livetrans models pull --from en --to de" in (notice(embedded, None) or "")
     assert "synthetic voices only" in (notice(embedded, tmp_path / "demo.flac") or "")
     assert notice(embedded, ROOT / "recordings/demo.flac") is None
     assert notice(other, None) is None and notice(None, None) is None
@@ -330,3 +333,80 @@ def test_the_bar_says_what_arrived_and_ctrl_c_that_it_is_kept(monkeypatch: pytes
     shown = terminal.getvalue()
     assert f"{CATALOGUE.models[0].name}: 4.0 MB of 10.0 MB" in shown
     assert shown.endswith("what arrived is kept; the same command continues from there\n")
+
+
+LAPTOPS = {"2 cores": (2, 8, None, 1.0), "4 cores": (4, 8, None, 0.6), "8 cores": (8, 16, None, 0.3)}
+SLOW, SMALL, GPU = (2, 8, None, 2.5), (4, 4, None, 0.6), (8, 8, "faster-whisper", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "languages", "recogniser"),
+    [
+        (LAPTOPS["2 cores"], "--from en --to de", "parakeet-110m-en"),
+        (LAPTOPS["4 cores"], "--from en --to de", "parakeet-0.6b-en"),
+        (LAPTOPS["8 cores"], "--from en --to de", "parakeet-0.6b-en"),
+        (SLOW, "--from en --to de", "parakeet-110m-en"),
+        (SMALL, "--from en --to de", "parakeet-110m-en"),
+        (GPU, "--from en --to de", "whisper-small"),
+        (LAPTOPS["2 cores"], "--from de --to en", "parakeet-0.6b"),
+        (LAPTOPS["8 cores"], "--from en,fr --to de", "parakeet-0.6b"),
+        (LAPTOPS["8 cores"], "--from ja --to en", "whisper-base"),
+        (LAPTOPS["8 cores"], "--from auto --to en", "whisper-base"),
+        (LAPTOPS["8 cores"], "--between en,de", "whisper-base"),
+        (LAPTOPS["8 cores"], "--engine whisper.cpp", "ggml-base"),
+        (GPU, "--engine onnx", "parakeet-0.6b-en"),
+    ],
+)
+def test_a_pull_without_a_name_takes_what_keeps_up_on_the_machine(
+    values: tuple[int, int, str | None, float],
+    languages: str,
+    recogniser: str,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cores, memory, gpu, slowness = values
+    machine = Machine(cores, memory * 10**9, gpu, slowness)
+    monkeypatch.setattr(models, "this_machine", lambda: machine)
+    fetched: list[str] = []
+    monkeypatch.setattr(models, "_pull_one", lambda entry: fetched.append(entry.name))
+    assert run(["models", "pull", *languages.split()]) == 0
+    assert fetched == [recogniser, "hy-mt2-1.8b"]
+    printed = capsys.readouterr().err
+    assert f"This machine: {cores} cores, {memory}.0 GB of memory, {'a GPU' if gpu else 'no GPU'}" in printed
+    assert ("half of the words shown within about" in printed) == (gpu is None and recogniser != "ggml-base")
+
+
+@given(st.floats(0.1, 5), st.floats(0.1, 5), st.integers(1, 64))
+def test_a_slower_machine_is_never_given_dearer_models(one: float, other: float, memory: int) -> None:
+    settings = Settings()
+    fast, slow = (Machine(4, memory * 10**9, None, slowness) for slowness in sorted((one, other)))
+    costs = [[entry.pass_seconds or 0 for entry in machine.pair(settings)[:1]] for machine in (fast, slow)]
+    assert costs[1] <= costs[0]
+    [quick, late] = (machine.lag(*machine.pair(settings)) or 0 for machine in (fast, slow))
+    assert quick > 1.0 and late > 1.0
+
+
+@pytest.mark.usefixtures("home")
+def test_what_is_proposed_is_fetched_from_the_hub_and_runs_first(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The multilingual transducer's models are in a folder of their repository, its vocabulary above it."""
+    wanted = {"int8/encoder-model.int8.onnx", "int8/decoder_joint-model.int8.onnx", "vocab.txt", "config.json"}
+    others = {"encoder-model.onnx", "fp16/encoder-model.fp16.onnx", "w2a8/encoder-model.int8.onnx", "nemo128.onnx"}
+    hub.files = {
+        "Olicorne/parakeet-tdt-0.6b-v3-ultra-onnx": {name: name.encode() for name in sorted(wanted | others)},
+        "tencent/Hy-MT2-1.8B-GGUF": {"Hy-MT2-1.8B-Q4_K_M.gguf": b"GGUF"},
+        "Systran/faster-whisper-small": {"model.bin": b"1", "config.json": b"{}"},
+    }
+    entries = tuple(replace(entry, size=None, sha256=None, revision="main") for entry in CATALOGUE.models)
+    for module in (find, chosen, models, catalogue):
+        monkeypatch.setattr(module, "known_models", lambda: Catalogue(entries, CATALOGUE.purposes))
+    assert run(["models", "pull", "--from", "de", "--to", "en"]) == 0
+    assert "Ready: livetrans mic --from de --to en" in capsys.readouterr().err
+    folder = find.pull_folder() / "parakeet-tdt-0.6b-v3-ultra-onnx"
+    assert {path.name for path in folder.iterdir()} == {name.rpartition("/")[2] for name in wanted}
+    assert (folder / "encoder-model.int8.onnx").read_text() == "int8/encoder-model.int8.onnx"
+    assert run(["models", "verify"]) == 0 and run(["models", "pull", "whisper-small"]) == 0
+    recogniser = choose_models(Settings(sources=("de",), targets=("en",))).recogniser
+    assert recogniser and recogniser.model == folder, "though the other was fetched later"

@@ -150,7 +150,7 @@ class Here:
                 return self._use(model["name"], model["path"])
         of = f" for {engine}" if engine else ""
         if engine == ONNX:
-            raise Skipped(f"no recogniser{of} is here; put the folder of a Parakeet beside the pulled models")
+            raise Skipped(f"no recogniser{of} is here; `livetrans models pull parakeet-110m-en` fetches one")
         fetched = "ggml-small" if engine == "whisper.cpp" else "whisper-small"
         raise Skipped(f"no recogniser of people{of} is here; `livetrans models pull {fetched}` fetches one")
 

@@ -30,6 +30,7 @@ from livetrans.speech.whisper_pass import (
     SMALL_MODEL_BYTES,
     HotWords,
     most_tokens,
+    shared_threads,
     split_at_timestamps,
     usual_threads,
 )
@@ -417,7 +418,7 @@ def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("answer", "threads"), [("6", 6), ("", 4), (None, 4)])
-def test_a_large_model_takes_a_macs_performance_cores(
+def test_a_large_model_takes_a_macs_performance_cores_and_elsewhere_what_the_translator_leaves(
     answer: str | None, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
@@ -429,10 +430,13 @@ def test_a_large_model_takes_a_macs_performance_cores(
     weights = tmp_path / "model.bin"
     with weights.open("wb") as file:
         file.truncate(SMALL_MODEL_BYTES)
-    assert usual_threads(weights, 0, "darwin") == threads
-    assert usual_threads(weights, 0, "linux") == 0
+    assert shared_threads("darwin") == threads
+    for cores, half in ((1, 1), (2, 1), (4, 2), (6, 3), (8, 4)):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        assert shared_threads("linux") == half
+    assert usual_threads(weights) == shared_threads()
     weights.write_bytes(b"small")
-    assert usual_threads(weights, 0, "darwin") == 1
+    assert usual_threads(weights) == 1
 
 
 @pytest.mark.long
