@@ -84,8 +84,6 @@ class NameTokens:
         self._model, self.size, self._pairs = model, size, tuple(names)
         self.names: dict[int, Name] = {}
         """By the id in the source."""
-        self.owner: dict[int, int] = {}
-        """The id in the source, by that in an output."""
         self._ids: dict[tuple[str, str, str], Name] = {}
         self.tokens: list[int] = []
         """The model's tokens, by the ids behind the vocabulary."""
@@ -117,7 +115,6 @@ class NameTokens:
             texts = [f" {wanted.term}", *(wanted.text.join(parts) for parts in stand_in.written.values())]
             self.texts += [text.encode() for text in texts]
             self.names[said] = name
-            self.owner |= dict.fromkeys(name.written, said)
         return self._ids[key]
 
 
@@ -142,9 +139,6 @@ class WithNames(ModelWrapper):
     def over(self, model: LanguageModel) -> Self:
         """Return another context with the names that hold now."""
         return type(self)(model, self._names, self._shared, self.glossary)
-
-    def another_context(self) -> Self:
-        return self.over(self._wrapped.another_context())
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         tokens = [] if special else self._with_names(text)
@@ -178,9 +172,12 @@ class WithNames(ModelWrapper):
 
     def missing(self, context: Sequence[int], output: Sequence[int]) -> list[int]:
         """Return the tokens that would begin names which a source has more often than the output."""
-        written = [self._names.owner.get(token) for token in output]
-        names = (name for name in self._in(context) if context.count(name.said) > written.count(name.said))
-        return [token for name in names for token in name.beginnings]
+        return [
+            token
+            for name in self._in(context)
+            if context.count(name.said) > sum(one in name.written for one in output)
+            for token in name.beginnings
+        ]
 
     def _in(self, context: Sequence[int]) -> list[Name]:
         """Return the names in the source of a context."""
@@ -197,8 +194,8 @@ class WithNames(ModelWrapper):
         """Return rows (rows, vocabulary and names) in which names take the place of their stand-ins."""
         count, size = len(logits), self._names.size
         least = logits.min(axis=1, keepdims=True)
-        rows = np.repeat(least, size + len(self._names.tokens), axis=1)
-        rows[:, : logits.shape[1]] = logits
+        rows = np.empty((count, size + len(self._names.tokens)), np.float32)
+        rows[:, : logits.shape[1]], rows[:, logits.shape[1] :] = logits, least
         for name in self._in(context):
             rows[:, name.written.start : name.written.stop] = logits[:, list(name.stand_in.written)]
             rows[:, list(name.stand_in.hidden)] = least

@@ -19,11 +19,13 @@ from livetrans.config import (
     LanguageModelSettings,
     MaskSettings,
     PromptSettings,
+    SamplingSettings,
     Settings,
     Term,
     with_field,
 )
 from livetrans.decoding import DECODERS, DraftModel
+from livetrans.decoding.verification import Sampler
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
@@ -152,8 +154,8 @@ def test_a_name_that_the_recogniser_takes_back_leaves_the_output(texts: list[str
         update = Transcript(0, number, text if final else "", "" if final else text, final, 0.0, 1.0)
         written = translator.translate(update, PROMPT, decoding, masked, 1.0).tokens
         if method in ("rt", "ssbd"):
-            said = {model._names.owner[token] for token in written if token >= model._names.size}
-            assert said <= {*PROMPT.tokens(model, text)}
+            names = {token for name in model._in(PROMPT.tokens(model, text)) for token in name.written}
+            assert {token for token in written if token >= model._names.size} <= names
 
 
 @given(_texts, st.integers(0, 9))
@@ -162,6 +164,15 @@ def test_a_stand_in_is_not_written_for_itself(text: str, seed: int) -> None:
     for update, one in zip(growing(text), translated(Translator(model), text, "rt"), strict=True):
         names = model._in(PROMPT.tokens(model, update.text))
         assert not {name.stand_in.text for name in names} & set(one.text.split())
+
+
+@given(_texts, st.integers(0, 99))
+def test_names_are_drawn_like_other_tokens(text: str, seed: int) -> None:
+    model = scripted(hashed_rule(seed))
+    translator = Translator(model, sampler=Sampler(SamplingSettings(temperature=1.0, seed=seed)))
+    for update, one in zip(growing(text), translated(translator, text, "rt"), strict=True):
+        names = {token for name in model._in(PROMPT.tokens(model, update.text)) for token in name.written}
+        assert {token for token in one.tokens if token >= model._names.size} <= names
 
 
 @given(_texts)
