@@ -270,8 +270,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     monkeypatch.setitem(TEMPLATES, "plain", replace(TEMPLATES["plain"], write=write))
     monkeypatch.setattr("livetrans.lm.llama.model.LlamaModel", Marking)
     monkeypatch.setattr("livetrans.models.chosen.choose_recogniser", lambda settings: recogniser)
-    monkeypatch.setattr("livetrans.cli.live.from_live", lambda *_: open_listening)
-    monkeypatch.setattr("livetrans.cli.live.offer_models", lambda settings, yes: None)
+    monkeypatch.setattr("livetrans.run.opening.from_live", lambda *_: open_listening)
+    monkeypatch.setattr("livetrans.cli.models.offer_models", lambda settings, yes: None)
     monkeypatch.setattr(CaptionServer, "start", start_with_readers)
     for source in ("Microphone", "Playback"):
         monkeypatch.setattr(f"livetrans.audio.live.{source}", lambda *_: device)

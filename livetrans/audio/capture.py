@@ -3,10 +3,11 @@
 Sound libraries crash or hang when a sound server dies, write lines of their own to standard error, and see a device
 that was plugged in later only when they start anew: none of this reaches the process that shows captions.
 
-The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
-one byte, blocks. The head of each has its kind, its frames, and the instant of its capture by `system_seconds`. The
-kind is sound, or why there is none now; blocks without sound have no frames and come about once a second. The child
-ends when the device does, and when its parent has gone or is stopped (Ctrl+Z), so that nothing is heard meanwhile.
+The child reads one line of JSON, what is wanted, and writes one to its standard output, what was opened or why nothing
+was; then, after it has read one byte, blocks. The head of each has its kind, its frames, and the instant of its capture
+by `system_seconds`. The kind is sound, or why there is none now; blocks without sound have no frames and come about
+once a second. The child ends when the device does, and when its parent has gone or is stopped (Ctrl+Z), so that nothing
+is heard meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import math
 import os
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -84,16 +84,17 @@ class Capture:
             UsageError: no device has that name.
             SourceError: the device cannot be opened.
         """
-        wanted = json.dumps([kind, device, number])
         pipe = subprocess.PIPE
         try:
-            self._process = start_python("livetrans.audio.capture", wanted, stdin=pipe, stdout=pipe)
+            self._process = start_python("livetrans.audio.capture", stdin=pipe, stdout=pipe)
         except OSError as error:  # Later there may be room for another process.
             raise SourceError(f"No process can be started to listen ({error.strerror}): end other programs.") from error
         assert self._process.stdin and self._process.stdout
         self._input, self._output = self._process.stdin, self._process.stdout
         timer = threading.Timer(ANSWER_SECONDS, self._process.kill)
         timer.start()
+        with suppress(OSError):  # It has died: it gives no line.
+            self._input.write(json.dumps([kind, device, number]).encode() + b"\n")
         line = self._output.readline()
         timer.cancel()
         # A child that was killed or crashed leaves no line, or a part of one.
@@ -266,9 +267,13 @@ def watch() -> None:
 
 def _main() -> None:
     """Capture, and exit without closing the stream or the library: both calls may hang if the device is gone."""
-    kind, wanted, number = json.loads(sys.argv[1])
-    with suppress(OSError):  # the other process has gone
-        capture(kind, wanted, number, open(0, "rb", 0), open(1, "wb"))
+    commands = open(0, "rb", 0)
+    with suppress(SourceError):  # Said once the device is wanted.
+        portaudio.load()
+    if wanted := commands.readline():
+        with suppress(OSError):  # the other process has gone
+            kind, device, number = json.loads(wanted)
+            capture(kind, device, number, commands, open(1, "wb"))
     os._exit(0)
 
 

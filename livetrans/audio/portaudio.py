@@ -50,7 +50,7 @@ class Device:
     default: bool
 
 
-def _sounddevice() -> Any:
+def load() -> Any:
     """Import sounddevice, which knows only the devices that were there at its import."""
     try:
         import sounddevice
@@ -68,7 +68,7 @@ def list_devices() -> list[Device]:
     Raises:
         SourceError: PortAudio is missing or fails.
     """
-    sounddevice = _sounddevice()
+    sounddevice = load()
     try:
         listed = sounddevice.query_devices()
         default = sounddevice.default.device[0]
@@ -97,7 +97,7 @@ class DeviceStream:
         """
         self._on_sound = on_sound
         self.name, self.number = device.name, device.number
-        sounddevice = _sounddevice()
+        sounddevice = load()
         self._error: type[Exception] = sounddevice.PortAudioError
         rates = dict.fromkeys((SAMPLE_RATE, device.default_rate, *COMMON_RATES))
         refusal: Exception | None = None

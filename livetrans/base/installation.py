@@ -7,12 +7,15 @@ import shlex
 import subprocess
 import sys
 import weakref
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Literal
 
 _started: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 """The processes that `start_python` has started."""
+_ahead: dict[str, subprocess.Popen[bytes]] = {}
+"""Those of `start_ahead` that nobody has asked for yet, by module."""
 
 
 def source_tree() -> Path | None:
@@ -59,6 +62,8 @@ def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) ->
     The process has the import path of this one, and its own session, so that Ctrl-C and a closing terminal do not reach
     it. Its standard error is discarded, unless `pipes` (of `subprocess.Popen`) names another.
     """
+    if not arguments and module in _ahead:
+        return _ahead.pop(module)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     command = [sys.executable, "-P", "-m", module, *arguments]
     options: dict[str, Any] = {"stderr": subprocess.DEVNULL, **pipes}
@@ -67,6 +72,15 @@ def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) ->
     )
     _started.add(process)
     return process
+
+
+def start_ahead(module: str) -> None:
+    """Start a module, with pipes, before it is needed: its imports are then over when `start_python` is asked for it.
+
+    It reads from its input what is wanted of it, and ends where its input does.
+    """
+    with suppress(OSError):
+        _ahead[module] = start_python(module, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def started_processes() -> list[int]:

@@ -22,7 +22,7 @@ import click
 
 from livetrans import __version__
 from livetrans.base.errors import LivetransError, UsageError, sentence
-from livetrans.base.installation import end_started_processes
+from livetrans.base.installation import end_started_processes, start_ahead
 from livetrans.base.text import one_line
 from livetrans.cli.declarations import LazyCommand, LazyGroup
 from livetrans.cli.messages import discard_output, say
@@ -101,7 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal that is not UTF-8 lacks most letters.
-    exit_code = run(sys.argv[1:] if arguments is None else arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] in (["mic"], ["listen"]) and not any(one.startswith("--help") for one in arguments):
+        start_ahead("livetrans.audio.capture")
+    exit_code = run(arguments)
     if "llama_cpp" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
         # Exit without teardown: a native call of a model may still run in such a thread, and ggml's Metal backend
         # aborts in its own while a model is open, which macOS reports as a crash.

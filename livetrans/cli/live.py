@@ -1,4 +1,7 @@
-"""`livetrans mic` and `livetrans listen`: captions for what is spoken into the microphone, and for what is played."""
+"""`livetrans mic` and `livetrans listen`: captions for what is spoken into the microphone, and for what is played.
+
+What is not needed to open the device is imported while it opens, because nobody waits for a program to begin to speak.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,10 @@ from typing import TYPE_CHECKING
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import UsageError
 from livetrans.cli.messages import warn
-from livetrans.cli.models import offer_models
 from livetrans.cli.options import run_command, run_option
-from livetrans.cli.running import OpenSource, run_live
 from livetrans.config import TRANSCRIPT_ONLY, MeetingSettings, Settings
-from livetrans.events import Origin
-from livetrans.models.chosen import choose_models, embedded_notice
-from livetrans.run.listening import PostponedNotices
-from livetrans.run.opening import from_live
-from livetrans.run.places import check_places
+from livetrans.events import Gap, Notice, Origin
+from livetrans.run.postponed import Postponed
 
 if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
@@ -37,7 +35,7 @@ def mic_command(settings: Settings, yes: bool) -> int:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.live import Microphone
 
-    clock, notices = SystemClock(), PostponedNotices()
+    clock, notices = SystemClock(), Postponed[Notice | Gap]()
     return run_captured([(Microphone(settings.device, clock, notices), notices)], settings, clock, yes=yes)
 
 
@@ -55,9 +53,9 @@ def listen_command(settings: Settings, program: str | None, yes: bool, with_mic:
 
     if program is not None and not program.strip():
         raise UsageError("--app needs a part of a program's name; `livetrans devices` lists the programs that play now")
-    clock, notices = SystemClock(), PostponedNotices()
+    clock, notices = SystemClock(), Postponed[Notice | Gap]()
     playback = Playback(program, clock, notices)
-    sources: list[tuple[LiveSource, PostponedNotices]] = [(playback, notices)]
+    sources: list[tuple[LiveSource, Postponed[Notice | Gap]]] = [(playback, notices)]
     meeting = settings.meeting or MeetingSettings()
     settings = replace(settings, meeting=meeting if with_mic else None)
     if with_mic:
@@ -66,7 +64,7 @@ def listen_command(settings: Settings, program: str | None, yes: bool, with_mic:
         target = TRANSCRIPT_ONLY if mine.source_language == mine.target_language else mine.target_language
         settings = replace(settings, meeting=MeetingSettings(mine.source_language, target, meeting.names))
         try:
-            notices = PostponedNotices()
+            notices = Postponed[Notice | Gap]()
             microphone = Microphone(settings.device, clock, notices)
             sources.append((microphone, notices))
             if microphone.hears_output(playback.device):
@@ -79,13 +77,18 @@ def listen_command(settings: Settings, program: str | None, yes: bool, with_mic:
 
 
 def run_captured(
-    sources: Sequence[tuple[LiveSource, PostponedNotices]], settings: Settings, clock: Clock, *, yes: bool
+    sources: Sequence[tuple[LiveSource, Postponed[Notice | Gap]]], settings: Settings, clock: Clock, *, yes: bool
 ) -> int:
     """Run on live sound, and close its sources: one, or what the computer plays and the microphone.
 
     Return the exit code. They are open before models are chosen, so that no gigabytes are fetched for one that is
-    missing. They capture from the run on.
+    missing. They capture once models are chosen, before any is loaded.
     """
+    from livetrans.cli.models import offer_models
+    from livetrans.models.chosen import choose_models, embedded_notice
+    from livetrans.run.opening import from_live
+    from livetrans.run.places import check_places
+
     with contextlib.ExitStack() as opened:
         for source, _ in sources:
             opened.callback(source.close)
@@ -97,5 +100,8 @@ def run_captured(
             sources[0][1](notice)
         origin = Origin(" + ".join(source.name for source, _ in sources))
         open_listening = from_live(sources, origin, settings, clock)
-        ended = run_live(OpenSource(settings, clock, origin.name, open_listening, notice))
+        from livetrans.cli.running import OpenSource, run_live
+
+        capturing = [source for source, _ in sources]
+        ended = run_live(OpenSource(settings, clock, origin.name, open_listening, notice, capturing=capturing))
         return 130 if ended.was_left else 0

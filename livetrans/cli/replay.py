@@ -23,12 +23,13 @@ from livetrans.cli.options import run_command, run_option, wants_screen
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.config import PromptSettings, Settings, with_field
-from livetrans.events import Origin
+from livetrans.events import Gap, Notice, Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.effect import PIPE, SOUND, TRANSCRIPT
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices
+from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import from_file, from_live, open_recorded
 from livetrans.run.places import check_places
+from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish, warning_once
 from livetrans.run.runner import RecordIncomplete
 from livetrans.run.tracks import QueuedSource
@@ -296,7 +297,7 @@ def _open(plan: Plan, file: str) -> OpenSource:
     warn_once = warning_once(warn, plan.said)
     path = None if file == STDIN else Path(file)
     clock: Clock = ReplayClock(SystemClock()) if real_time else SystemClock()
-    notices = PostponedNotices()
+    notices = Postponed[Notice | Gap]()
     if path is not None and _kind(file) == TRANSCRIPT:
         from livetrans.session.recorded import RecordedTranscripts
 
@@ -313,7 +314,7 @@ def _open(plan: Plan, file: str) -> OpenSource:
         settings = choose_models(settings, warn_once)
 
         def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-            notices.publish_to(publish)
+            notices.pass_to(publish)
             return open_recorded(transcripts, settings, publish, origin_of(path))
 
         return OpenSource(settings, clock, path.name, open_listening, None)

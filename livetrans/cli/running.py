@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from livetrans.audio.file import AudioFile
+    from livetrans.run.listening import Source
     from livetrans.serve.server import CaptionServer
 
 _POLL_SECONDS = 0.1
@@ -55,6 +56,8 @@ class OpenSource:
     """The warning of `embedded_notice`, whose fact the screen shows throughout."""
     audio: AudioFile | None = None
     """None for anything but a file of sound."""
+    capturing: Sequence[Source] = ()
+    """What is heard while models load."""
     inputs: Sequence[Path] = ()
     """Files and sessions that the command reads: none of them is removed for its age."""
 
@@ -92,7 +95,7 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             if not on_screen:
                 sinks.append(open_lines(settings))
                 _say_which_language(settings)
-            pipeline = Pipeline(settings, source.open_listening, translating, clock, sinks, records)
+            pipeline = Pipeline(settings, source.open_listening, translating, clock, sinks, records, source.capturing)
             if server:
                 server.on_read = pipeline.readers
             if on_screen and captions:

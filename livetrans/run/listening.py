@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from livetrans.audio.capture import level_of
 from livetrans.base.clock import Clock
 from livetrans.base.languages import parse_language
-from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, Origin, SourceProgress, SpeechChunk, Transcript
 from livetrans.names.repair import NameRepairs
 from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES
@@ -364,31 +364,3 @@ class Hearing(Listening):
     def _pass_began(self) -> float | None:
         """Return when the unfinished pass began, of whichever track; None between passes."""
         return next((began for track in self._tracks if (began := track.pass_began) is not None), None)
-
-
-class PostponedNotices:
-    """A source's notices and gaps until the run that publishes them begins: a source is opened before its run."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: list[Notice | Gap] = []
-        self._publish: Callable[[Notice | Gap], None] | None = None
-
-    def __call__(self, notice: Notice | Gap) -> None:
-        with self._lock:
-            publish = self._publish
-            if publish is None:
-                self._waiting.append(notice)
-        if publish is not None:
-            publish(notice)
-
-    def publish_to(self, publish: Callable[[Notice | Gap], None]) -> None:
-        """Publish what waits, and from then on each notice as it comes."""
-        while True:
-            with self._lock:
-                waiting, self._waiting = self._waiting, []
-                if not waiting:
-                    self._publish = publish
-                    return
-            for notice in waiting:
-                publish(notice)

@@ -18,7 +18,7 @@ from livetrans.base.errors import UsageError, sentence
 from livetrans.base.languages import AUTO
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
-from livetrans.events import Notice, Origin, SourceProgress, Transcript
+from livetrans.events import AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
 from livetrans.models.catalogue import ONNX, WHISPER_CPP
 from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
@@ -27,12 +27,12 @@ from livetrans.run.listening import (
     Hearing,
     Listening,
     OnAudio,
-    PostponedNotices,
     Stages,
     TrackStages,
     sound_of,
     with_speaker,
 )
+from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
@@ -54,35 +54,45 @@ run at full speed may not depend on the machine."""
 
 
 def from_live(
-    sources: Sequence[tuple[AudioSource, PostponedNotices]], origin: Origin, settings: Settings, clock: Clock
+    sources: Sequence[tuple[AudioSource, Postponed[Notice | Gap]]], origin: Origin, settings: Settings, clock: Clock
 ) -> OpenListening:
     """Return a function that loads the listening side of live sources: one, or the computer's sound and the microphone.
 
-    Their sound waits in queues while the recogniser is busy.
+    They capture from now on. Their sound waits in queues while models load and while the recogniser is busy.
     """
+    change = threading.Condition()
+    events, sound = Postponed[Notice | Gap](), Postponed[AudioChunk]()
+    names = settings.meeting.names[::-1] if settings.meeting else (None,)
+    queues = [
+        QueuedSource(source, events, sound, name, change, is_shared=len(sources) > 1)
+        for (source, _), name in zip(sources, names, strict=True)
+    ]
+    for queue, (_, notices) in zip(queues, sources, strict=True):
+        notices.pass_to(queue.notify)
+        queue.start()
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        opened = _open_for([source for source, _ in sources], settings, clock, publish)
+        events.pass_to(publish)
+        sound.pass_to(on_audio)
+        opened = _open_for(queues, settings, clock, publish)
         bleed = BleedFilter()
         filters: Sequence[Filter | None] = [Played(bleed), bleed] if len(sources) > 1 else [None]
-        change = threading.Condition()
-        tracks: list[Track] = []
-        for (source, notices), stages, passing in zip(sources, opened, filters, strict=True):
-            sound = QueuedSource(source, publish, on_audio, stages.track, change, is_shared=len(sources) > 1)
-            notices.publish_to(sound.notify)
-            tracks.append(Track(sound, TrackStages(sound, stages, publish, passing)))
+        tracks = [
+            Track(queue, TrackStages(queue, stages, publish, passing))
+            for queue, stages, passing in zip(queues, opened, filters, strict=True)
+        ]
         return from_tracks(tracks, change, clock, publish, origin)
 
     return open_listening
 
 
 def from_file(
-    source: AudioSource, origin: Origin, settings: Settings, clock: Clock, notices: PostponedNotices
+    source: AudioSource, origin: Origin, settings: Settings, clock: Clock, notices: Postponed[Notice | Gap]
 ) -> OpenListening:
     """Return a function that loads the listening side of a source that waits until it is read."""
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        notices.publish_to(publish)
+        notices.pass_to(publish)
         return open_audio(source, settings, clock, publish, on_audio, origin)
 
     return open_listening

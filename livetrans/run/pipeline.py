@@ -23,6 +23,7 @@ from livetrans.base.text import counted
 from livetrans.captions import corrected_caption
 from livetrans.config import Settings, after_key
 from livetrans.events import (
+    AudioChunk,
     BackPressure,
     Caption,
     Event,
@@ -37,6 +38,7 @@ from livetrans.models.chosen import spoken_code
 from livetrans.names.repair import with_correction
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listening, ListeningState
+from livetrans.run.postponed import Postponed
 from livetrans.run.runner import Run
 from livetrans.run.translating import Translating
 from livetrans.session.sinks import Sink
@@ -69,8 +71,8 @@ class Pipeline(Run):
     def pause(self, paused: bool) -> None:
         with self._change:
             self._is_paused = paused
-            if self._listening:
-                self._listening.pause(paused)
+            for source in (self._listening,) if self._listening else self.capturing:
+                source.pause(paused)
         self.publish(SettingChanged("paused", paused))
 
     def change(self, key: str, value: str | float) -> Settings:
@@ -122,8 +124,9 @@ class Pipeline(Run):
 
     def _listen(self) -> None:
         listening: Listening | None = None
+        sound = Postponed[AudioChunk]()  # A session begins with the settings of its run.
         try:
-            listening = self._open_listening(self.publish, self._publisher.record_sound)
+            listening = self._open_listening(self.publish, sound)
             if not self._loaded():
                 return
             with self._change:
@@ -138,6 +141,7 @@ class Pipeline(Run):
                 listening.be_cautious(self.settings.transcriber.caution)
                 signature = self._translating.signature
                 self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
+            sound.pass_to(self._publisher.record_sound)
             listening.repair_names(self._repaired)
             for transcript in map(self._repaired, listening.transcripts):
                 self._hand_over(transcript)
@@ -230,7 +234,7 @@ class Pipeline(Run):
 
     def _watch(self) -> None:
         """Check a few times a second how far the run is behind, and whether a native call hangs."""
-        shown, now, woke_at = 0, self._clock.now(), -math.inf
+        shown, now, woke_at, has_begun = 0, self._clock.now(), -math.inf, False
         while not self._ended.is_set():
             self._clock.sleep(WATCH_SECONDS)
             before, now = now, self._clock.now()
@@ -238,7 +242,9 @@ class Pipeline(Run):
                 woke_at = now  # Delays are counted from then on.
             with self._change:
                 listener = self._listening.listener if self._listening else None
-                behind = min(max(self._backlog.behind(now), self._sound_behind()), now - woke_at)
+                if listener and not has_begun:
+                    has_begun, woke_at = True, now + listener.behind  # as long as models loaded, to catch up
+                behind = min(max(self._backlog.behind(now), self._sound_behind()), max(now - woke_at, 0.0))
                 has_changed = self._ladder.update(behind, now)
                 level = self._ladder.level
                 holds = level >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping

@@ -26,7 +26,7 @@ from livetrans.events import (
 from livetrans.metrics.monitor import Monitor
 from livetrans.names.file import changed_at, read_terms
 from livetrans.names.repair import NameRepairs, with_correction
-from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.listening import Listening, OnAudio, Source
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
 from livetrans.session.recorder import SessionRecorder
@@ -58,6 +58,8 @@ class Run(ABC):
     sinks: InitVar[Sequence[Sink]]
     records: InitVar[Sequence[Sink]] = ()
     """Sinks that the run can do without: captions continue if the disk is full."""
+    capturing: Sequence[Source] = ()
+    """What is heard while models load."""
 
     def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
         self._publisher = Publisher(self._clock, self._sink_failed)

@@ -250,7 +250,7 @@ class LivetransApp(App[str]):
 
     def _show_state(self) -> None:
         below = f"{self._below} new below, End follows" if self._below else ""
-        state = self._phase.sentence(self._paused, self._snapshot().total is not None)
+        state = self._phase.sentence(self._paused, self._snapshot().total is not None, bool(self._pipeline.capturing))
         self._row.show_state(" · ".join(filter(None, (below, state))))
 
     def on_history_below(self, message: History.Below) -> None:

@@ -35,15 +35,20 @@ class Phase(Enum):
     FINISHING = "finishing"
     ENDED = "ended"
 
-    def sentence(self, paused: bool, known_length: bool) -> str:
-        """Return what the row of messages says of the run; empty while all is usual."""
+    def sentence(self, paused: bool, known_length: bool, hears: bool = False) -> str:
+        """Return what the row of messages says of the run; empty while all is usual.
+
+        `hears`: it hears already while models load.
+        """
         match self:
             case Phase.ENDED:
                 return f"{'end of file' if known_length else 'the source has ended'} · w saves · q quits"
             case Phase.FINISHING:
                 return "finishing the last captions … · q again quits at once"
-            case Phase.RUNNING if paused:
+            case Phase.RUNNING | Phase.LOADING if paused:
                 return "paused · space resumes"
+            case Phase.LOADING if hears:
+                return "recording already: what is said now is translated once the models are loaded"
             case _:
                 return ""
 

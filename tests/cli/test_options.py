@@ -405,7 +405,7 @@ def test_mic_takes_several_languages(
         runs.append(source.settings)
         return Ended(None, False, False)
 
-    monkeypatch.setattr("livetrans.cli.live.run_live", note)
+    monkeypatch.setattr("livetrans.cli.running.run_live", note)
     file = tmp_path / "mine.toml"
     file.write_text('from = "en,fr,auto"\nto = "de,ar"\n' if by_file else "")
     languages = [] if by_file else "--from en,fr,auto --to de,ar".split()

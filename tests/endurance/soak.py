@@ -21,11 +21,23 @@ from numpy.typing import NDArray
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import ManualClock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
-from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Origin, Record, SourceProgress, Transcript
+from livetrans.events import (
+    SAMPLE_RATE,
+    AudioChunk,
+    BackPressure,
+    Caption,
+    Gap,
+    Notice,
+    Origin,
+    Record,
+    SourceProgress,
+    Transcript,
+)
 from livetrans.models.chosen import choose_models
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices
+from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import from_live, open_translating
 from livetrans.run.pipeline import Pipeline
+from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
 from livetrans.session.export import read_captions
 from livetrans.session.recorder import SessionRecorder
@@ -134,7 +146,7 @@ def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched
     joined = Joined(seconds, seed, watched, clock)
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        return from_live([(joined, PostponedNotices())], Origin("a day"), settings, clock)(publish, on_audio)
+        return from_live([(joined, Postponed[Notice | Gap]())], Origin("a day"), settings, clock)(publish, on_audio)
 
     recorder = SessionRecorder(session)
     translating = partial(open_translating, settings, clock)

@@ -12,9 +12,10 @@ import pytest
 from livetrans.base.clock import SystemClock
 from livetrans.base.errors import UsageError
 from livetrans.config import MeetingSettings, OutputSettings, RecogniserSettings, Settings, TranscriberSettings
-from livetrans.events import SAMPLE_RATE, Origin, Transcript
-from livetrans.run.listening import Listening, PostponedNotices
+from livetrans.events import SAMPLE_RATE, Gap, Notice, Origin, Transcript
+from livetrans.run.listening import Listening
 from livetrans.run.opening import from_live
+from livetrans.run.postponed import Postponed
 from livetrans.speech.words import comparison_form
 from tests.audio.rooms import Sound, as_samples, bleed, microphone, recording
 
@@ -31,7 +32,7 @@ SETTINGS = Settings(
 
 def opened(played: Sound, heard: Sound, settings: Settings = SETTINGS) -> Listening:
     """Return the listening side of a meeting."""
-    sources = [(Played(sound), PostponedNotices()) for sound in (played, heard)]
+    sources = [(Played(sound), Postponed[Notice | Gap]()) for sound in (played, heard)]
     open_listening = from_live(sources, Origin("a meeting"), settings, SystemClock())
     return open_listening(lambda event: None, lambda chunk: None)
 

@@ -34,15 +34,17 @@ from livetrans.config import DecodingSettings, MaskSettings, MeetingSettings, Se
 from livetrans.events import (
     AudioChunk,
     Caption,
+    Gap,
     Notice,
     Origin,
     RunEnded,
     RunStarted,
     Transcript,
 )  # fmt: skip
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices
+from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import from_file, from_live, reloading_once
 from livetrans.run.pipeline import Pipeline
+from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Resuming, open_rest, unheard_sound
 from livetrans.run.runner import PlainLoop
@@ -102,7 +104,7 @@ class RandomRun(RuleBasedStateMachine):
         self.account, self.collected = Account(self.settings), Collected()
         self.sampler: SpeedupSampler | None = None
         self.lanes: list[Lane] = []
-        notices = [PostponedNotices() for _ in self.speakers]
+        notices = [Postponed[Notice | Gap]() for _ in self.speakers]
         recorder, origin = SessionRecorder(self.folder / "session", keep_audio=True), Origin("scripted")
         if is_live:
             devices = [

@@ -30,8 +30,9 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.run import publisher
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices
+from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.pipeline import Pipeline
+from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop, Run
 from livetrans.run.translating import Translating
@@ -411,7 +412,7 @@ def test_a_hung_pass_that_returns_while_its_final_is_handed_over_adds_none(monke
 
 
 def test_a_notice_that_comes_while_earlier_ones_are_published_is_published_behind_them() -> None:
-    notices, published = PostponedNotices(), []
+    notices, published = Postponed[Notice | Gap](), []
     notices(Notice("info", "first"))
 
     def publish(notice: Notice | Gap) -> None:
@@ -419,7 +420,7 @@ def test_a_notice_that_comes_while_earlier_ones_are_published_is_published_behin
             notices(Notice("info", "second"))
         published.append(notice)
 
-    notices.publish_to(publish)
+    notices.pass_to(publish)
     notices(Notice("info", "third"))
     assert [notice.text for notice in published] == ["first", "second", "third"]
 

@@ -14,9 +14,10 @@ from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import SourceError
 from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.events import AudioChunk, Caption, Gap, Notice, Origin, SourceProgress, Transcript, Word
-from livetrans.run.listening import OnAudio, PostponedNotices
+from livetrans.run.listening import OnAudio
 from livetrans.run.opening import from_live
 from livetrans.run.pipeline import Pipeline
+from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Resuming, open_rest, unheard_sound
 from livetrans.run.translating import Translating
@@ -74,7 +75,7 @@ class Meeting:
         )
         monkeypatch.setattr("livetrans.speech.gate.VoiceActivityGate", lambda settings: SilenceGate())
         speakers = [OneOfTwo(them, 0, self.clock), OneOfTwo(me, len(them), self.clock)]
-        self.notices = PostponedNotices(), PostponedNotices()
+        self.notices = Postponed[Notice | Gap](), Postponed[Notice | Gap]()
         sources = [
             (FaultySource(speaker, self._schedule(name)), notices)
             for name, speaker, notices in zip(("them", "me"), speakers, self.notices, strict=True)
