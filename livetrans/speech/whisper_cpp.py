@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -224,23 +225,31 @@ class WhisperCppRecogniser(WhisperPasses):
         )
         tokens: list[int] = answer["tokens"]
         self._ends: list[float] = answer["ends"]
+        self._chances: list[float] = answer["chances"]
         return ((), -math.inf) if not 0 < len(tokens) < limit else (tokens, answer["likelihood"])
 
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
         # The function needs a model for the alignment alone.
         WhisperModel.add_word_timestamps(
-            _Alignment(self._ends), [segments], tokenizer, None, frames, OPENING, CLOSING, last_speech_timestamp=0.0
+            _Alignment(self._ends, self._chances),
+            [segments],
+            tokenizer,
+            None,
+            frames,
+            OPENING,
+            CLOSING,
+            last_speech_timestamp=0.0,
         )
 
 
 class _Alignment:
-    """Known ends of tokens, in the form in which faster-whisper's `add_word_timestamps` asks its model for them."""
+    """Known ends and probabilities of tokens, as faster-whisper's `add_word_timestamps` asks its model for them."""
 
     frames_per_second = 100
 
-    def __init__(self, ends: Sequence[float]) -> None:
-        """`ends`: seconds, of each token of text."""
-        self._ends = ends
+    def __init__(self, ends: Sequence[float], chances: Sequence[float]) -> None:
+        """`ends`: seconds, of each token of text; `chances`: its probability."""
+        self._ends, self._chances = ends, chances
 
     def find_alignment(
         self, tokenizer: Any, text_tokens: Sequence[Sequence[int]], encoded: None, frames: int
@@ -251,7 +260,13 @@ class _Alignment:
         borders = pairwise(accumulate(map(len, pieces[:-1]), initial=0))
         return [
             [
-                {"word": word, "tokens": part, "start": times[first], "end": times[last], "probability": 1.0}
+                {
+                    "word": word,
+                    "tokens": part,
+                    "start": times[first],
+                    "end": times[last],
+                    "probability": fmean(self._chances[first:last]),
+                }
                 for word, part, (first, last) in zip(words[:-1], pieces[:-1], borders, strict=True)
             ]
         ]

@@ -4,8 +4,8 @@ It reads requests from standard input, a line of JSON each, and writes a line of
 
 - `{"features": FRAMES}`, followed by float32 numbers, bands times frames: the sound of the requests that follow;
 - `{"detect": true}`: the probabilities of the languages;
-- `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, the ends of those of text in seconds, and the
-  mean log-probability.
+- `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, the ends of those of text in seconds and
+  their probabilities, and the mean log-probability.
 
 The first line that it writes has the codes of the languages, and what the library printed as it loaded the model;
 `fault` in a line says what failed. It ends when its standard input does. The package's own class takes sound,
@@ -63,8 +63,8 @@ class Model:
         return {"probabilities": dict(zip(self.languages, probabilities.tolist(), strict=True))}
 
     def decode(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the tokens of one window, without the end of text, the ends of those of text in seconds, and the
-        mean log-probability of a token.
+        """Return the tokens of one window, without the end of text, the ends of those of text in seconds and their
+        probabilities, and the mean log-probability of a token.
         """
         beams = request["beam_size"]
         strategy = "BEAM_SEARCH" if beams > 1 else "GREEDY"
@@ -92,10 +92,16 @@ class Model:
             for segment in range(cpp.whisper_full_n_segments(self._context))
             for place in range(cpp.whisper_full_n_tokens(self._context, segment))
         ]
-        times = accumulate((token.t_dtw / 100 for token in found if token.id < end), max, initial=0.0)
+        text = [token for token in found if token.id < end]
+        times = accumulate((token.t_dtw / 100 for token in text), max, initial=0.0)
         tokens = [token.id for token in found if token.id != end]
         likelihood = sum(token.plog for token in found) / max(len(found), 1)
-        return {"tokens": tokens, "ends": list(times)[1:], "likelihood": likelihood}
+        return {
+            "tokens": tokens,
+            "ends": list(times)[1:],
+            "chances": [token.p for token in text],
+            "likelihood": likelihood,
+        }
 
 
 def _check(what: str, code: int) -> None:

@@ -104,9 +104,11 @@ def test_words_and_times_are_those_of_the_other_engine(
         samples = sound("demo.flac", start, end)
         mine, theirs = recogniser.recognise(samples, prompt=prompt), other.recognise(samples, prompt=prompt)
         assert [word.text for word in mine.words] == [word.text for word in theirs.words] != []
+        assert min(word.probability for word in mine.words) < 0.99
         for one, two in zip(mine.words, theirs.words, strict=True):
             assert one.start == pytest.approx(two.start, abs=0.061)
             assert one.end == pytest.approx(two.end, abs=0.061)
+            assert one.probability == pytest.approx(two.probability, abs=0.1)
         assert mine.segment_ends == pytest.approx(theirs.segment_ends, abs=0.061)
     assert recogniser.traits == other.traits
 
@@ -213,7 +215,7 @@ def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model:
 
     def answer(request: dict[str, object], *features: np.ndarray) -> dict[str, object]:
         languages.append(str(request.get("language", "")))
-        return {"tokens": [], "ends": []}
+        return {"tokens": [], "ends": [], "chances": []}
 
     recogniser._process.ask = answer  # type: ignore[method-assign]
     for listening in (recogniser, track):
