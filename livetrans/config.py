@@ -222,8 +222,8 @@ class PromptSettings:
         UNNAMED, "--glossary FILE", kind="glossary", everyday=True,
         help="File of names and terms, with translations. Each line has a term, its translation (= keeps it) and how "
         "it was heard (a | b), with tabs or commas between. What was heard is written as the term. Terms that occur in "
-        "the speech are added to the translator's prompt. The recogniser gets terms as hot words, which can also "
-        "change other words. The file is read again when it changes.",
+        "the speech are added to the translator's prompt; the translator of the tree keeps names alone. The recogniser "
+        "gets terms as hot words, which can also change other words. The file is read again when it changes.",
     )
     repair: str = option(
         "spelled", "--repair", choices=REPAIRS,

@@ -23,8 +23,9 @@ _COLUMNS = "write a term, a tab or a comma, its translation, and optionally how 
 def read_terms(path: Path) -> tuple[tuple[Term, ...], list[str]]:
     """Read a glossary; return its terms, and a sentence for each line that cannot be used.
 
-    A line has a term, its translation (`=` keeps the term, nothing only has it heard right), and the spellings that
-    were heard, with `|` between. `de: ...` limits a spelling to one spoken language. Columns are divided by tabs, or by
+    A line has a term, its translation (`=` keeps the term; nothing has it heard right, and keeps a name where names are
+    copied), and the spellings that were heard, with `|` between. `de: ...` limits a spelling to one spoken language,
+    and a translation to one of captions. Columns are divided by tabs, or by
     commas with quotes as in CSV. `#` begins a comment.
 
     Raises:
