@@ -52,6 +52,8 @@ class Option:
     """Whether it can be a key of config.toml; False where a second run with the same value cannot work."""
     on_screen: bool = False
     """Whether keys on the screen change it during a run."""
+    is_repeatable: bool = False
+    """Whether it can be given several times; its value is a tuple."""
     commands: tuple[str, ...] = ()
     """The commands that have it; all that run if empty."""
 
@@ -448,6 +450,16 @@ class OutputSettings:
         None, "--serve [HOST:PORT]", kind="place", bare="localhost", everyday=True,
         help="Serve captions to browsers and programs. The port is a free one if none is named. lan or lan:PORT "
         "serves captions to others in your network, who need the address with its token. off serves none.",
+    )
+    captions_to: tuple[str, ...] = option(
+        (), "--captions-to [LANG=]@FILE", kind="link", in_file=False, is_repeatable=True,
+        help="Send finished captions to YouTube, Zoom or Teams, by the link in FILE or in the environment variable of "
+        "that name. Other users see command lines, so it does not take the link itself. de=@FILE sends the captions "
+        "in German. Give it again for another link.",
+    )
+    captions_delay: float = option(
+        0.0, "--captions-delay SECONDS", span=(-60, 600),
+        help="How much later than the speech a stream's picture is sent, for --captions-to YouTube.",
     )
     caption_file: Path | None = option(
         None, "--caption-file FILE", kind="file",

@@ -182,6 +182,20 @@ def json_lines_file(text: str) -> str:
     raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {named}")
 
 
+def caption_place(text: str) -> str:
+    """Return the place of a link, with the code of a language and `=` before it if one is named.
+
+    Raises:
+        UsageError: it is a link, or no place.
+    """
+    from livetrans.serve.secret import check_secret_place
+
+    name, equals, place = text.partition("=")
+    if not equals or len(name) > LONGEST_NAME_COLUMNS or not name.replace("-", "").isalpha():
+        return check_secret_place(text, "--captions-to")
+    return f"{language(name)}={check_secret_place(place, '--captions-to')}"
+
+
 def instant(text: str) -> float:
     """Return the seconds of a time in a recording: 10:00, 1:02:03 or 90."""
     if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", text, re.ASCII):

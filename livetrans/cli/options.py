@@ -34,6 +34,7 @@ from livetrans.cli.declarations import (
     CountRange,
     NumberRange,
     Parsed,
+    caption_place,
     complete_file,
     complete_language,
     json_lines_file,
@@ -73,6 +74,7 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "language or none": Parsed(partial(language, word=TRANSCRIPT_ONLY), complete_language),
     "languages": LANGUAGES,
     "languages or auto": LANGUAGES_OR_AUTO,
+    "link": Parsed(caption_place),
     "method": click.Choice([*DECODERS, PAPER_METHOD]),
     "names": Parsed(track_names),
     "pair": LANGUAGE_PAIR,
@@ -163,6 +165,7 @@ def _option(setting: Setting) -> RunOption:
         if setting.is_by_calm
         else stated.default_text or not (default is None or default is False),
         metavar=value or None,
+        multiple=stated.is_repeatable,
         envvar=stated.variable,
         show_envvar=stated.variable is not None,
         help=help,

@@ -10,23 +10,29 @@ import click
 
 from livetrans.base.errors import SessionError, UsageError
 from livetrans.base.text import duration
-from livetrans.cli.declarations import complete_session
+from livetrans.cli.declarations import NumberRange, complete_session
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import OPTIONS, option_text
-from livetrans.cli.running import run_resumed
-from livetrans.config import SETTINGS, RecogniserSettings, Settings, with_field
+from livetrans.cli.options import KINDS, OPTIONS, option_text
+from livetrans.cli.running import run_resumed, sending
+from livetrans.config import SETTINGS, OutputSettings, RecogniserSettings, Settings, with_field
 from livetrans.models.chosen import choose_models
 from livetrans.run.resuming import unheard_sound
+from livetrans.session.codec import read_records
 from livetrans.session.recorded import Unfinished, read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import LAST, find_session, last_unfinished, origin_of
+
+_CAPTIONS_TO = "Send the captions that a platform lacks, by the link in FILE, as the run was to."
+_CAPTIONS_DELAY = "How much later than the speech a stream's picture is sent."
 
 
 @click.command()
 @click.argument("session", default=LAST, shell_complete=complete_session)
 @click.option("--asr", metavar="MODEL", help="Recogniser; by default the one that the session was recognised with.")
 @click.option("--mt", metavar="MODEL", help="Translator; by default the one that the session was translated with.")
-def command(session: str, asr: str | None, mt: str | None) -> int:
+@click.option("--captions-to", metavar="[LANG=]@FILE", type=KINDS["link"], multiple=True, help=_CAPTIONS_TO)
+@click.option("--captions-delay", metavar="SECONDS", type=NumberRange(-60, 600), default=0.0, help=_CAPTIONS_DELAY)
+def command(session: str, asr: str | None, mt: str | None, captions_to: tuple[str, ...], captions_delay: float) -> int:
     """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
     If the session has its sound (--keep-audio), sound that was not recognised is recognised too. If the replay of a
@@ -42,7 +48,11 @@ def command(session: str, asr: str | None, mt: str | None) -> int:
         recording = _recording(unfinished)
         rests = unheard_sound(unfinished, recording, warn) if unfinished.settings.recogniser else []
         settings = choose_models(_settings(unfinished, asr, mt, recognises=bool(rests)), warn)
-        return 130 if run_resumed(settings, unfinished, rests, recorder) else 0
+        output = OutputSettings(captions_to=captions_to, captions_delay=captions_delay)
+        with sending(replace(settings, output=output)) as outlets:
+            outlets.open(replace(settings, output=output), [recorder])
+            outlets.start(warn, list(read_records(folder)) if outlets else ())
+            return 130 if run_resumed(settings, unfinished, rests, recorder, outlets) else 0
 
 
 def _recording(unfinished: Unfinished) -> Path | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from livetrans.audio.file import AudioFile
     from livetrans.run.listening import Source
+    from livetrans.serve.sending import OpenLink, PlatformCaptions
     from livetrans.serve.server import CaptionServer
 
 _POLL_SECONDS = 0.1
@@ -84,10 +85,11 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
     """
     settings, clock = source.settings, source.clock
     on_screen = wants_screen(settings.output)
-    with serving(settings.output) as server:
+    with serving(settings.output) as server, sending(settings) as outlets:
         records = open_records(settings.output)
+        outlets.open(settings, records)
         summary = RunSummary(say, records, writes_subtitles=writes_subtitles)
-        sinks: list[Sink] = [summary, server.lines] if server else [summary]
+        sinks: list[Sink] = [summary, *([server.lines] if server else []), *outlets]
         translating = partial(open_translating, settings, clock)
         with summary:
             captions = captions or (LastCaptions(settings) if on_screen else None)
@@ -98,11 +100,12 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             pipeline = Pipeline(settings, source.open_listening, translating, clock, sinks, records, source.capturing)
             if server:
                 server.on_read = pipeline.readers
+            outlets.start(pipeline.publish)
             if on_screen and captions:
                 by_signal = False
                 try:
                     summary.was_left = not _run_on_screen(
-                        pipeline, source, pipeline.monitor.snapshot, captions.save, server
+                        pipeline, source, pipeline.monitor.snapshot, captions.save, server, outlets
                     )
                 except ScreenFailed as fault:
                     say(f"{fault} The captions go on as lines.")
@@ -111,7 +114,10 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             else:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
+                for outlet in outlets:
+                    say(f"Finished captions go to {outlet.name}.")
                 by_signal = _run_as_lines(pipeline, summary)
+    outlets.say_outcomes()
     if not on_screen:
         _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
@@ -153,6 +159,57 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
         server.stop()
 
 
+class Outlets(list["PlatformCaptions"]):
+    """The sinks of the platforms that get the captions of a run. Their links are opened first, as they can be wrong."""
+
+    def __init__(self, links: Sequence[OpenLink]) -> None:
+        super().__init__()
+        self._links = links
+
+    def open(self, settings: Settings, records: Sequence[Sink]) -> None:
+        """Make the sinks.
+
+        Raises:
+            LivetransError: the session's notes on what was sent cannot be used.
+        """
+        if self._links:
+            from livetrans.serve.sending import PlatformCaptions
+
+            session = next((one for one in records if isinstance(one, SessionRecorder)), None)
+            delay = settings.output.captions_delay
+            self.extend(PlatformCaptions(link, settings, session, delay=delay) for link in self._links)
+
+    def start(self, publish: Callable[[Notice], object], before: Sequence[Record] = ()) -> None:
+        """Begin to send, after what the platforms lack of the records `before` this run."""
+        for outlet in self:
+            outlet.notify = publish
+            outlet.start(before)
+
+    def say_outcomes(self) -> None:
+        for outlet in self:
+            outlet.close()  # It is closed already, but where nothing was run.
+            say(outlet.outcome())
+
+
+@contextlib.contextmanager
+def sending(settings: Settings) -> Iterator[Outlets]:
+    """Open the links of `--captions-to` as long as the context lasts.
+
+    Raises:
+        LivetransError: a link cannot be used.
+    """
+    links: list[OpenLink] = []
+    if settings.output.captions_to:
+        from livetrans.serve.sending import open_links
+
+        links = open_links(settings.output.captions_to, settings.targets)
+    try:
+        yield Outlets(links)
+    finally:
+        for link in links:
+            link.close()
+
+
 def _say_which_language(settings: Settings) -> None:
     """Say which of several languages a run with plain lines has: only the screen has keys for the others."""
     if settings.between:
@@ -165,13 +222,20 @@ def _say_which_language(settings: Settings) -> None:
         say(f"Plain output shows {settings.target_language} only (first of --to {','.join(settings.targets)}){kept}.")
 
 
-def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> bool:
+def run_resumed(
+    settings: Settings,
+    unfinished: Unfinished,
+    rests: Sequence[Rest],
+    recorder: SessionRecorder,
+    outlets: Outlets,
+) -> bool:
     """Finish a session in its own folder, as lines. One that is unfinished and lacks nothing gets its end.
 
     Return whether the user ended it before that.
     """
     if not rests and not unfinished.transcripts({}):
         say(f"Nothing to resume in {unfinished.folder.name}: each sentence that was heard is translated.")
+        outlets.say_outcomes()
         if recorder.summary.state == "unfinished":
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return False
@@ -180,9 +244,12 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
     listening = partial(open_rest, settings, clock, unfinished, rests)
     translating = partial(open_translating, settings, clock)
     with summary, _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
-        run = Resuming(settings, listening, translating, clock, [*sinks, summary], [recorder])
+        run = Resuming(settings, listening, translating, clock, [*sinks, summary, *outlets], [recorder])
         run.unfinished = unfinished
+        for outlet in outlets:
+            outlet.notify = run.publish
         _run_as_lines(run, summary)
+    outlets.say_outcomes()
     if summary.stopped_at and not summary.was_left:
         say(f"Stopped; for the rest: livetrans resume {shell_name(unfinished.folder)}")
     return summary.stopped_at is not None
@@ -238,6 +305,7 @@ def _run_on_screen(
     snapshot: Callable[[str], Snapshot],
     save: Callable[[], Sequence[Path]],
     server: CaptionServer | None,
+    outlets: Sequence[PlatformCaptions] = (),
 ) -> bool:
     """Run until the user leaves; return whether the run ended before that."""
     from livetrans.tui.app import LivetransApp
@@ -257,6 +325,7 @@ def _run_on_screen(
             ending_signals=signals,
             limit="synthetic voices only" if source.embedded else "",
             server=server,
+            outlets=outlets,
         )
         has_left = threading.Event()
         guard = partial(end_without_terminal, pipeline, count, asked, has_left)

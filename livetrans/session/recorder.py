@@ -75,6 +75,8 @@ class SessionRecorder:
         """Whether this run began the session."""
         self.has_failed = False
         """Whether an event could not be written: the session lacks it, and all after it."""
+        self.written_until = 0.0
+        """The instant of the last event that was written."""
         self._audio: dict[bool, _WaveFile] = {}
         """True is the microphone's in a run of two tracks; False is any other sound."""
         self._settings = Settings()
@@ -123,6 +125,7 @@ class SessionRecorder:
                 self._events.truncate(self._written)
             raise _error(self.folder, error, append=not self.is_new) from error
         self._written += len(line)
+        self.written_until = record.at
         self._summarising.note(record)
         if isinstance(record.event, RunStarted):
             self._settings = record.event.settings

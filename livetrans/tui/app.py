@@ -28,7 +28,7 @@ from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.names import NamesScreen, likely_names
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
-from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
+from livetrans.tui.readers import NOT_SERVED, Outlet, ReadersBar, ReadersScreen, Served, open_in_browser
 from livetrans.tui.status import Loading, MessageRow, Messages, MessagesSheet, Phase, TopBar
 from livetrans.tui.themes import DARK, THEMES
 from livetrans.tui.wrapped import NotDrawn, Sheet
@@ -83,8 +83,10 @@ class LivetransApp(App[str]):
         ending_signals: Callable[[], int] = lambda: 0,
         limit: str = "",
         server: Served | None = None,
+        outlets: Sequence[Outlet] = (),
     ) -> None:
         super().__init__()
+        self._outlets = outlets
         self._server = server
         settings, output = run.settings, run.settings.output
         self._title, self._model = title, settings.language_model.model.stem
@@ -125,7 +127,7 @@ class LivetransApp(App[str]):
 
     def compose(self) -> ComposeResult:
         yield self._top
-        yield ReadersBar(self._server)
+        yield ReadersBar(self._server, self._outlets)
         with Horizontal(id="body"):
             with self._column:
                 yield self._history

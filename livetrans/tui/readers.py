@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -45,34 +46,43 @@ class Served(Protocol):
     def readers(self) -> int: ...
 
 
-class ReadersBar(WrappedText):
-    """The address of the page, who can read it, and how many do. Another number of readers moves no caption."""
+class Outlet(Protocol):
+    """What the screen shows of a platform that captions are sent to."""
 
-    def __init__(self, server: Served | None) -> None:
+    @property
+    def status(self) -> str: ...
+
+
+class ReadersBar(WrappedText):
+    """The page's address, who can read it and how many do, and how sending goes. Other numbers move no caption."""
+
+    def __init__(self, server: Served | None, outlets: Sequence[Outlet] = ()) -> None:
         super().__init__(id="readers")
-        self._server = server
-        self._readers = 0
-        self.display = server is not None
+        self._server, self._outlets = server, outlets
+        self._readers, self._statuses = 0, [""] * len(outlets)
+        self.display = bool(server or outlets)
 
     def on_mount(self) -> None:
         self._count()
         self.set_interval(COUNT_SECONDS, self._count)
 
     def _count(self) -> None:
-        if self._server is not None and self._server.readers != self._readers:
-            self._readers = self._server.readers
+        readers, statuses = self._server.readers if self._server else 0, [one.status for one in self._outlets]
+        if (readers, statuses) != (self._readers, self._statuses):
+            self._readers, self._statuses = readers, statuses
             self.change(layout=False)
 
     def wrap(self, width: int) -> list[Content]:
-        return self._wrapped_for(self._readers, width)
+        return self._wrapped_for(self._readers, width, self._statuses)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._wrapped_for(MOST_READERS, width))
+        return len(self._wrapped_for(MOST_READERS, width, self._statuses))
 
-    def _wrapped_for(self, readers: int, width: int) -> list[Content]:
+    def _wrapped_for(self, readers: int, width: int, statuses: Sequence[str]) -> list[Content]:
         server = self._server
         text = f"{server.address} · {server.who_can_read} · {counted(readers, 'reader')}" if server else ""
-        return in_lines(Content(text), width)
+        rows = in_lines(Content(text), width) if server else []
+        return rows + [Content(fitted(status, width)) for status in statuses]
 
     def render(self) -> Content:
         size = self.content_size

@@ -93,10 +93,11 @@ OF_KINDS = {
     "languages": "zh-tw",
     "languages or auto": "French,auto",
     "jsonl": "-",
+    "link": "French=@link.txt",
     "names": "I,you",
     "pair": "fr,German",
 }
-NEEDED = {"gamma": "--draft-model tower", "mt-back": "--between en,de"}
+NEEDED = {"gamma": "--draft-model tower", "mt-back": "--between en,de", "captions-delay": "--captions-to @link.txt"}
 NEEDED |= dict.fromkeys(("names", "me", "me-to", "device"), "--with-mic")
 
 
@@ -170,7 +171,8 @@ def test_every_option_reaches_its_setting(seen: Seen, setting: Setting, tmp_path
     if setting.key == "method":
         assert found[0].decoding == PAPER.decoding
     elif not option.is_flag:
-        assert setting.of(found[0]) == option.type.convert(text, option, None)
+        value = option.type.convert(text, option, None)
+        assert setting.of(found[0]) == ((value,) if option.multiple else value)
     else:
         assert setting.of(found[0]) is (setting.default is not True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.session.sinks import Sink
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.captions import FinishedCaption, History
-from livetrans.tui.readers import Served
+from livetrans.tui.readers import Outlet, Served
 from livetrans.tui.wrapped import WrappedText
 
 FULL = Snapshot(
@@ -197,6 +197,7 @@ def make_app(
     ending_signals: Callable[[], int] = lambda: 0,
     limit: str = "",
     server: Served | None = None,
+    outlets: Sequence[Outlet] = (),
 ) -> LivetransApp:
     run = run or ScriptedRun()
     run.screenplay = screenplay
@@ -210,6 +211,7 @@ def make_app(
         ending_signals=ending_signals,
         limit=limit,
         server=server,
+        outlets=outlets,
     )
     # The progress bar and scrolling move with the clock; tests and pictures may not.
     app.animation_level = "none"

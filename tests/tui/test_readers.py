@@ -45,6 +45,29 @@ async def test_who_can_read_is_on_the_screen_all_the_time(
             assert stage.app.query_one("#captions").region == places
 
 
+@dataclass
+class ScriptedOutlet:
+    """A platform that nothing is sent to."""
+
+    status: str
+
+
+async def test_how_sending_to_platforms_goes_is_on_the_screen_and_moves_no_caption(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readers, "COUNT_SECONDS", 0.01)
+    outlets = [ScriptedOutlet("YouTube (de): 0 sent"), ScriptedOutlet("Zoom (fr): 0 sent")]
+    for server in (None, ScriptedServer(LAN, "your network", True)):
+        async with on_stage(*conversation(), server=server, outlets=outlets) as stage:
+            assert "YouTube (de): 0 sent" in stage.text and ("0 readers" in stage.text) == bool(server)
+            places = stage.app.query_one("#captions").region
+            outlets[0].status, outlets[1].status = "YouTube (de): 41 sent, 3 s ago", "Zoom (fr): no answer " * 20
+            await stage.pilot.pause(0.1)
+            assert "YouTube (de): 41 sent, 3 s ago" in stage.text and "Zoom (fr): no answer" in stage.text
+            assert stage.app.query_one("#captions").region == places
+            outlets[0].status, outlets[1].status = "YouTube (de): 0 sent", "Zoom (fr): 0 sent"
+
+
 async def test_the_address_leaves_the_captions_room_in_a_terminal_of_five_rows() -> None:
     async with on_stage(*conversation(), server=ScriptedServer(LAN, "your network", True), size=(20, 5)) as stage:
         rows = stage.lines
