@@ -228,11 +228,11 @@ class Here:
 
     def invented(self, model: Path, kind: str, minutes: float = 1.0) -> int:
         """Return the words that a recogniser writes where nobody speaks."""
-        from livetrans.config import RecogniserSettings
+        from livetrans.config import GateSettings, RecogniserSettings
         from livetrans.run.opening import open_recogniser
         from tests.benchmarks.words_in_noise import listen
 
-        written = listen(kind, minutes, open_recogniser(RecogniserSettings(model, "en")))
+        written = listen(kind, minutes, open_recogniser(RecogniserSettings(model, "en")), GateSettings())
         print(f"{kind}: {written}", flush=True)
         return written.words
 
