@@ -29,7 +29,6 @@ from statistics import mean, median
 from typing import NamedTuple
 
 import numpy as np
-from names_in_captions import SHARED, Sentence, open_translator, print_captions, read
 
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import SystemClock
@@ -41,6 +40,9 @@ from livetrans.names.sounds import common_words
 from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.words import words_text
+
+sys.path.insert(0, str(Path(__file__).parent))  # Imported by a check, it finds the module beside it too.
+from names_in_captions import SHARED, Sentence, open_translator, print_captions, read  # noqa: E402
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
 NAMES = (
