@@ -42,7 +42,7 @@ from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.words import words_text
 
 sys.path.insert(0, str(Path(__file__).parent))  # Imported by a check, it finds the module beside it too.
-from names_in_captions import SHARED, Sentence, open_translator, print_captions, read  # noqa: E402
+from names_in_captions import SHARED, Sentence, open_translator, print_captions, read
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
 NAMES = (

@@ -647,14 +647,14 @@ def _joules() -> float | None:
 @check("ready wheels", "README's lines install ready wheels, without a compiler, and the demo runs.", minutes=30)
 def ready_wheels(here: Here) -> Figures:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    kind = "metal" if sys.platform == "darwin" else "cpu"
-    index = next(address for address in re.findall(r"--extra-index-url (\S+)", readme) if address.endswith(kind))
+    [index] = set(re.findall(r"--extra-index-url (\S+)", readme))
+    package = f"{ROOT}[metal]" if sys.platform == "darwin" else ROOT
     here.require_reachable(index)
     folder = here.folder / "environment"
     python = folder / "bin" / "python"
     wheels = ("--only-binary", "llama-cpp-python", "--extra-index-url", index, "-c", ROOT / "constraints.txt")
     _run(sys.executable, "-m", "venv", folder)
-    _run(python, "-m", "pip", "install", "--no-cache-dir", *wheels, ROOT)
+    _run(python, "-m", "pip", "install", "--no-cache-dir", *wheels, package)
     demo = (RECORDINGS / "demo.flac", "--speed", "max", "--no-session")
     _run(python, "-P", "-m", "livetrans", "replay", *demo, cwd=here.folder)
     return {"index": index}
