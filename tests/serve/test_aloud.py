@@ -122,7 +122,7 @@ def running(settings: Settings) -> Iterator[CaptionServer]:
 @contextmanager
 def listening(browser: Browser, server: CaptionServer, query: str = "?speak=1", before: str = "") -> Iterator[Listener]:
     with reading(browser, server, query, before=VOICE + before) as page:
-        page.until(lambda: page.run("document.getElementById('state').textContent").startswith("listening"))
+        page.until(lambda: page.run("document.getElementById('state').textContent").startswith("Live"))
         yield Listener(page)
 
 
@@ -198,7 +198,7 @@ def test_nothing_is_read_while_paused_or_hidden_and_what_was_due_is_marked(brows
         say(server, 3, "Satz 3.")
         listener.misses("Satz 0.", "Satz 1.", "Satz 2.", "Satz 3.")
         server.lines.write(Record(4.0, SettingChanged("paused", False)))
-        listener.page.until(lambda: listener.state == "listening · reading aloud, × left out")
+        listener.page.until(lambda: listener.state == "Live")
         say(server, 4, "Satz 4.")
         listener.hears("Satz 0.", "Satz 4.")
         listener.hide()
@@ -211,7 +211,7 @@ def test_nothing_is_read_while_paused_or_hidden_and_what_was_due_is_marked(brows
         listener.page.press("a")
         listener.misses(*(f"Satz {number}." for number in range(7)))
         say(server, 7, "Satz 7.")
-        listener.shows(*(f"Satz {number}." for number in range(7)), "[paused for 2 s]", "Satz 7.")
+        listener.shows(*(f"Satz {number}." for number in range(7)), "[Paused: 2 sec]", "Satz 7.")
         assert len(listener.read) == 3 and len(listener.left_out) == 7
         assert listener.page.run("location.search") == "?speak=0"
 
@@ -231,7 +231,7 @@ def test_nothing_is_read_that_was_there_before_or_was_read_already(browser: Brow
             listener.hears("de 1")
             server.lines.write(Record(3.0, Gap(1.0, 2.0, "sleep")))
             listener.page.press("t")
-            listener.shows("en 0", "en 1", "[1 s without sound]")
+            listener.shows("en 0", "en 1", "[No sound: 1 sec]")
             say_both(2)
             listener.hears("de 1", "en 2")
             listener.advance(2)
@@ -264,18 +264,18 @@ def test_a_voice_that_fails_or_never_ends_does_not_end_the_reading(browser: Brow
 def test_only_voices_of_the_device_are_used_and_the_page_says_what_is_missing(browser: Browser) -> None:
     before = "speechSynthesis.load(); Object.defineProperty(navigator, 'userActivation', { value: {} });"
     with running(Settings(targets=("no",))) as server, listening(browser, server, before=before) as listener:
-        listener.page.until(lambda: listener.state == "listening · no voice for Norwegian here")
+        listener.page.until(lambda: listener.state == "Live · no voice for Norwegian here")
         say(server, 0, "En.", language="no")
         load = "speechSynthesis.load(['Google norsk', 'nb_NO', false], ['Anna', 'de-DE', true])"
         listener.page.run(load)
-        assert listener.state == "listening · voices for Norwegian here need the internet and are not used"
+        assert listener.state == "Live · voices for Norwegian here need the internet and are not used"
         say(server, 1, "To.", language="no")
         listener.shows("En.", "To.")
         listener.page.run(load.replace(")", ", ['Albert', 'nb-NO', true], ['Nora', 'nb_NO', true])"))
-        assert listener.state == "listening · reading aloud, × left out"
+        assert listener.state == "Live"
         listener.page.run("navigator.userActivation.hasBeenActive = false")
         listener.page.press("?")
-        assert listener.state == "listening · tap the page to hear captions"
+        assert listener.state == "Live · tap the page to hear captions"
         listener.page.run("navigator.userActivation.hasBeenActive = true")
         listener.page.press("?")
         say(server, 2, "Tre.", language="no")

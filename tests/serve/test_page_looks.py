@@ -120,6 +120,14 @@ def test_no_row_moves_while_a_sentence_grows(browser: Browser, query: str, size:
     assert moved.count <= turns
 
 
+TURNS = """(() => {
+  const edge = (one, side) => Math.round(one.getBoundingClientRect()[side]);
+  const shown = [...document.querySelectorAll(".label")].filter((one) => one.getClientRects().length);
+  return [shown.map((one) => [one.textContent, edge(one, "right"), edge(one, "left")]),
+    [...document.querySelectorAll(".text")].map((one) => edge(one, "left")),
+    [...document.querySelectorAll(".line")].map((one) => getComputedStyle(one.querySelector(".label")).color)];
+})()"""
+
 COLOURS = """[...document.querySelectorAll("#lines .words, #lines .source span, #lines .label, #state, button, select")]
   .filter((shown) => shown.textContent && shown.getClientRects().length).map((shown) => {
     const style = getComputedStyle(shown);
@@ -199,22 +207,22 @@ def test_no_row_moves_while_both_tracks_speak(browser: Browser) -> None:
 
 @long
 @pytest.mark.parametrize("last", [1, 50])
-def test_two_tracks_differ_by_word_and_place_whichever_line_came_first(browser: Browser, last: int) -> None:
-    """On a small screen by word alone: an indentation would leave a quarter of it empty."""
+def test_a_turn_has_its_speakers_name_once_beside_its_words(browser: Browser, last: int) -> None:
+    """Above them on a small screen. Whichever line came first, a speaker keeps the colour; words begin at one edge."""
     with served() as server:
         server.lines.write(started("de", meeting=MeetingSettings()))
-        server.lines.write(caption(0, "Danke.", final=True, track="me"))
-        server.lines.write(caption(1, "Guten Morgen.", final=True, track="them"))
-        server.lines.write(caption(2, "Danke.", final=True, track="me"))
+        for number, track in enumerate(("me", "them", "me", "me")):
+            server.lines.write(caption(number, "Guten Morgen.", final=True, track=track))
         with reading(browser, server, f"?last={last}") as page:
-            page.until(lambda: len(page.texts) == min(last, 3))
-            lines = "[...document.querySelectorAll('.line')]"
-            labels = page.run(f"{lines}.map((line) => line.querySelector('.label').textContent)")
-            places = dict(zip(labels, page.run(f"{lines}.map((line) => line.offsetLeft)"), strict=True))
-            edge = page.run("document.getElementById('lines').offsetLeft + 1")
-            assert places["me"] > places.get("them", edge)
+            page.until(lambda: len(page.texts) == min(last, 4))
+            (turns, words, colours) = page.run(TURNS)
+            assert [name for name, _, _ in turns] == (["me", "them", "me"] if last > 1 else ["me"])
+            assert all(0 < words[0] - right < 60 for _, right, _ in turns)
+            assert len(set(words)) == 1
+            assert len(set(colours)) == min(last, 2)
             page.resize(390, 844)
-            assert len(set(page.run(f"{lines}.map((line) => line.offsetLeft)"))) == 1
+            (turns, words, _) = page.run(TURNS)
+            assert {left for _, _, left in turns} == set(words) == {20}
 
 
 @long

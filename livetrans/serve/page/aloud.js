@@ -3,6 +3,8 @@
    One caption is read at a time and a few wait. When there are more, the oldest is left out, so that the voice stays
    close to the speaker. The browser's own queue, pause and resume are not used: browsers differ too much in them. */
 
+import { nameOf, word } from "./words.js";
+
 const MOST_WAITING = 2;
 const HASTE = 0.125; /* Growth of the rate for each caption that waits: up to 1.25. */
 const REST = 250; /* Milliseconds between two captions. Browsers may lose what they get directly after `cancel`. */
@@ -35,14 +37,13 @@ export class Aloud {
     window.speechSynthesis?.speak(new SpeechSynthesisUtterance(""));
   }
 
-  /* Why nothing is read; empty if captions are. */
+  /* Why nothing is read, in the reader's words; empty if captions are. */
   get fault() {
-    if (!window.speechSynthesis) return "this browser cannot read aloud";
-    if (navigator.userActivation?.hasBeenActive === false) return "tap the page to hear captions";
+    if (!window.speechSynthesis) return word("cannot");
+    if (navigator.userActivation?.hasBeenActive === false) return word("tap");
     const voices = voicesFor(this.language);
     if (!this.language || voices.some((voice) => voice.localService)) return "";
-    const name = new Intl.DisplayNames("en", { type: "language" }).of(this.language);
-    return voices.length ? `voices for ${name} here need the internet and are not used` : `no voice for ${name} here`;
+    return word(voices.length ? "online" : "voiceless", nameOf(this.language));
   }
 
   /* Take a finished line: it is read, or left out. Return false if none are read. */

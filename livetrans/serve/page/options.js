@@ -10,10 +10,9 @@ const CHOICES = {
 const RANGES = { size: [50, 300], lines: [1, 20], last: [0, 2000] };
 const DEFAULTS = {
   reader: { theme: "auto", source: "1", lines: 0 },
-  stage: { theme: "auto", source: "0", lines: 5 },
+  stage: { theme: "dark", source: "0", lines: 0 },
   overlay: { theme: "outline", source: "0", lines: 2 },
 };
-const SIZE_STEP = 10;
 
 /* Return the sentence about a wrong parameter; nothing for a right one. */
 function faultOf(name, value) {
@@ -45,9 +44,11 @@ export class Options {
 
   get view() { return this.given.view || "reader"; }
   get theme() { return this.given.theme || DEFAULTS[this.view].theme; }
+  /* Rows of a stage or overlay; 0 for as many as the window has. */
   get lines() { return Number(this.given.lines || DEFAULTS[this.view].lines); }
   get size() { return Number(this.given.size || 100); }
   get showsSource() { return (this.given.source || DEFAULTS[this.view].source) === "1"; }
+  get isWhole() { return this.given.final === "1"; }
   get isAloud() { return this.given.speak === "1"; }
   get languages() { return (this.given.to || "").toLowerCase().split(",").filter(Boolean); }
 
@@ -62,9 +63,8 @@ export class Options {
     this.set(name, choices[(choices.indexOf(this[name]) + 1) % choices.length]);
   }
 
-  move(name, direction) {
+  move(name, value) {
     const [least, most] = RANGES[name];
-    const step = name === "size" ? SIZE_STEP : 1;
-    this.set(name, Math.min(most, Math.max(least, this[name] + direction * step)));
+    this.set(name, Math.min(most, Math.max(least, value)));
   }
 }

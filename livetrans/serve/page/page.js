@@ -1,32 +1,35 @@
 import { Options } from "./options.js";
 import { Lines } from "./lines.js";
 import { Aloud } from "./aloud.js";
+import { isRightToLeft, isTall, nameOf, translatePage, ui, word } from "./words.js";
 
 const SILENCE = 40_000;
 /* Milliseconds without anything from the server, which sends at least its state, until the connection counts as lost. */
 const NOTE = 15_000;
 const AWAKE = 4_000;
-/* Milliseconds that the bar of a stage is shown after the pointer has moved. */
-const STATES = {
-  loading: "loading the models …",
-  listening: "listening",
-  paused: "paused",
-  ended: "ended",
-};
-const KEYS = "v view · + − size · [ ] lines · s source · c colours · t language · a aloud · w window on top · End newest";
+/* Milliseconds that the bar is shown after the reader did something; twice as many at first. */
+const SIZE_STEP = 10;
+const LEAD = 1.34, TALL_LEAD = 1.5;
+/* Heights of a row for one of letters. */
 
 const byId = (id) => document.getElementById(id);
 const options = new Options(location.search);
 const view = byId("view");
 const lines = new Lines(view, byId("lines"), byId("announcer"));
 const aloud = new Aloud();
+const sheet = byId("sheet");
+translatePage();
+byId("lines").dataset.empty = word("empty");
 let stream = null, last = "", heardAt = 0, isLost = false;
 let again = null; /* The note that the connection is back. */
 let isNewReader = true, old = 0; /* The number of the last change before a new reader came. */
+let isCalm = false, wasCalm = false; /* Whether nothing is to be said but that captions come. */
 let refused = ""; /* Why the server does not answer as it should, in its words. */
 let languages = []; /* Those that the stream is filtered by. */
 let shown = []; /* Those that the page shows: it keeps them when the terminal shows another one. */
 let state = { run: "", state: "", sources: [], targets: [], tracks: [] };
+let rows = 0; /* Rows that a stage or overlay has. */
+let reached = 0; /* Seconds of the run that captions have reached. */
 let onTop = null, wakeLock = null; /* A promise, so that a second request does not begin while one is decided. */
 
 /* The stream. */
@@ -63,7 +66,7 @@ function lose() {
 async function explain() {
   const ending = new AbortController();
   const answer = await fetch(stream.url, { signal: ending.signal }).catch(() => null);
-  refused = answer && !answer.ok ? (await answer.text()).trim() : "";
+  refused = answer?.status === 404 ? word("scan") : answer && !answer.ok ? (await answer.text()).trim() : "";
   ending.abort();
   if (refused && options.view === "overlay") note(refused);
   showState();
@@ -71,7 +74,7 @@ async function explain() {
 }
 
 function takeState(values) {
-  if (isLost) again = note("Connected again.", { inOverlay: false });
+  if (isLost) again = note(word("back"), { inOverlay: false });
   isLost = false;
   refused = "";
   if (isNewReader || state.run !== values.run) old = isNewReader ? values.changes : 0;
@@ -87,7 +90,7 @@ function takeState(values) {
 function choose(wanted, isNew) {
   const targets = state.targets;
   if (!targets.length) return;
-  const known = targets.filter((code) => wanted.includes(code.toLowerCase()));
+  const known = wanted.flatMap((code) => targets.filter((target) => target.toLowerCase() === code));
   if (known.length < wanted.length) note(`to is one of ${targets.join(", ")} in this run.`);
   const isOwn = (code) => code.split("-")[0] === navigator.language.split("-")[0];
   const own = options.view === "reader" ? targets.filter(isOwn) : [];
@@ -97,25 +100,32 @@ function choose(wanted, isNew) {
   showChoice(targets, chosen);
   /* A run in one language has nothing to filter. */
   const filter = targets.length > 1 ? chosen : [];
-  if (filter.join() === languages.join()) return;
+  if (filter.join() === languages.join()) {
+    fit();
+    return;
+  }
   languages = filter;
   if (isNew) options.set("to", chosen);
   last = "";
   lines.clear();
+  showState();
+  fit();
   connect();
 }
 
 function showChoice(targets, chosen) {
   const choices = targets.length > 1 ? [...targets.map((code) => [code]), targets] : [];
+  if (chosen.length > 1 && chosen.length < targets.length) choices.push(chosen);
   byId("languages").hidden = !choices.length;
   byId("to").replaceChildren(...choices.map((codes) => {
-    const name = codes.length > 1 ? "all" : new Intl.DisplayNames(codes, { type: "language" }).of(codes[0]);
-    return new Option(name, codes.join(), false, codes.join() === chosen.join());
+    return new Option(codes.map((code) => nameOf(code, code)).join(" + "), codes.join(), false, codes.join() === chosen.join());
   }));
 }
 
 function takeCaption(values) {
-  const label = [values.track, languages.length > 1 && values.language].filter(Boolean).join(" · ");
+  const isForeign = values.untranslated && values.spoken && values.spoken !== values.language && !state.tracks.includes(values.track);
+  const source = values.untranslated ? "" : values.source;
+  reached = Math.max(reached, values.end);
   show(values, {
     text: values.text,
     final: values.final,
@@ -123,9 +133,13 @@ function takeCaption(values) {
     rightToLeft: values.right_to_left,
     untranslated: values.untranslated && !(values.spoken && values.spoken === values.language),
     isToRead: !values.untranslated && values.language?.toLowerCase() === aloud.language,
-    isSecond: isSecond(values.track),
-    label,
-    source: values.untranslated ? "" : values.source,
+    place: state.tracks.indexOf(values.track),
+    column: shown.indexOf(values.language?.toLowerCase()) + 1,
+    name: languages.length > 1 && values.language ? nameOf(values.language, values.language) : "",
+    label: isForeign ? nameOf(values.spoken) : values.track || "",
+    unread: `, ${word("unread")}`,
+    source,
+    isSourceRightToLeft: isRightToLeft(values.spoken || state.sources[0] || ""),
     committed: values.committed_source.length,
     repaired: values.repaired,
     spoken: values.spoken || (state.sources[0] === "auto" ? "" : state.sources[0] || ""),
@@ -133,15 +147,10 @@ function takeCaption(values) {
 }
 
 function takeGap(values) {
-  const length = `${Math.round(values.end - values.start)} s`;
-  const text = values.reason === "paused" ? `[paused for ${length}]` : `[${length} without sound]`;
-  const parts = { text, final: true, language: "en", rightToLeft: false, untranslated: false };
-  show(values, { ...parts, isSecond: isSecond(values.track), label: values.track || "", source: "", committed: 0, repaired: [], spoken: "" });
-}
-
-/* The run says on which side a track stands: what a page happened to receive first does not. */
-function isSecond(track) {
-  return state.tracks.indexOf(track) === 1;
+  const length = new Intl.NumberFormat(ui, { style: "unit", unit: "second" }).format(Math.round(values.end - values.start));
+  const text = `[${word(values.reason === "paused" ? "paused" : "gap")}: ${length}]`;
+  const parts = { text, final: true, language: ui, rightToLeft: isRightToLeft(ui), untranslated: false, place: state.tracks.indexOf(values.track) };
+  show(values, { ...parts, label: values.track || "", source: "", committed: 0, repaired: [], spoken: "" });
 }
 
 function show(values, parts) {
@@ -161,20 +170,36 @@ function watch(longest = SILENCE) {
 /* What is shown around the captions. */
 
 function showState() {
-  const lost = isLost && state.state !== "ended" ? "connection lost; trying again …" : "";
+  const now = isLost && state.state !== "ended" ? "lost" : state.state || "connecting";
   const isHidden = document.visibilityState === "hidden" && !onTop;
   aloud.adjust((options.isAloud && shown[0]) || "", isHidden || state.state === "paused");
   const fault = options.isAloud ? aloud.fault : "";
-  const voice = options.isAloud ? ` · ${fault || "reading aloud, × left out"}` : "";
-  byId("state").textContent = (refused || lost || STATES[state.state] || "connecting …") + voice;
-  byId("bar").classList.toggle("calm", !isLost && !fault && state.state === "listening");
+  const sentence = [refused || word(now), fault].filter(Boolean).join(" · ");
+  const isQuiet = !refused && !fault && (now === "listening" || now === "ended");
+  if (byId("state").textContent !== sentence) byId("state").textContent = sentence;
+  byId("state").classList.toggle("quiet", isQuiet);
+  for (const { body } of [document, onTop?.document].filter(Boolean)) {
+    body.dataset.now = now;
+    body.classList.toggle("tracks", state.tracks.length > 0);
+    body.classList.toggle("pair", languages.length > 1);
+  }
+  isCalm = isQuiet && now === "listening";
+  if (isCalm !== wasCalm) wake();
+  wasCalm = isCalm;
   showWaiting();
   keepAwake();
 }
 
+function timeOf(seconds) {
+  const parts = [Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60].map((part) => String(part).padStart(2, "0"));
+  return [Math.floor(seconds / 3600) || [], parts].flat().join(":").replace(/^0/, "");
+}
+
+/* What stands in place of a sentence. */
 function showWaiting() {
   const isWaiting = !isLost && state.state === "listening" && !lines.list.childElementCount;
   view.classList.toggle("waiting", isWaiting);
+  lines.end(state.state === "ended" && options.view !== "overlay" ? word("ended") : "", timeOf(reached));
 }
 
 /* Show a sentence for a while, and return it. What only readers need is no part of the picture that an overlay lies on. */
@@ -192,28 +217,46 @@ function apply() {
   document.body.className = `${options.view} ${classes}`;
   if (onTop) onTop.document.body.className = `stage ${classes}`;
   document.querySelector('[data-key="a"]').setAttribute("aria-pressed", options.isAloud);
+  for (const input of sheet.querySelectorAll("[type=radio]")) input.checked = options[input.name] === input.value;
+  sheet.querySelector("[name=source]").checked = options.showsSource;
+  sheet.querySelector("[name=final]").checked = options.isWhole;
+  byId("size").value = options.size;
+  byId("percent").textContent = new Intl.NumberFormat(ui, { style: "percent" }).format(options.size / 100);
   showState();
   fit();
 }
 
-/* Give rows an even number of pixels, so that the view has a whole number of rows, and half a row is whole too. */
+/* Give letters and rows their sizes: whole pixels, and of rows an even number, so that half a row is whole too. */
 function fit() {
-  const body = view.ownerDocument.body;
-  const { innerWidth: width, innerHeight: height } = view.ownerDocument.defaultView;
+  const { body, defaultView } = view.ownerDocument;
+  const { innerWidth: width, innerHeight: height } = defaultView;
   const size = options.size / 100;
-  const count = onTop ? 3 : options.lines || 1;
-  let row;
-  if (body.classList.contains("reader")) {
-    row = 2.1 * parseFloat(getComputedStyle(document.documentElement).fontSize) * size;
-  } else if (body.classList.contains("stage")) {
-    row = Math.min(Math.max(width * 0.065, 40) * size, (height - 16) / count);
+  const isReader = body.classList.contains("reader"), isStage = body.classList.contains("stage");
+  const lead = shown.some(isTall) ? TALL_LEAD : LEAD;
+  const wanted = onTop ? 3 : options.lines;
+  let type, row;
+  if (isReader) {
+    type = Math.min(languages.length > 1 ? 28 : 32, Math.max(24, 20.4 + width * 0.009)) * size;
+    row = type * lead;
+  } else if (isStage) {
+    type = Math.max(28, width * 0.0475) * size;
+    row = Math.min(type * lead * 0.94, (height - 16) / (wanted || 1));
   } else {
-    row = Math.min(width * 0.048 * size, (height - 16) / count);
+    row = Math.min(width * 0.048 * size, (height - 16) / wanted);
   }
   row = Math.max(8, 2 * Math.floor(row / 2));
-  body.style.setProperty("--row", `${row}px`);
-  body.style.setProperty("--lines", count);
-  lines.resize(row, body.classList.contains("reader"));
+  type = Math.round(isReader ? type : row / (isStage ? lead * 0.94 : 1.4));
+  const small = Math.max(14, Math.round(type <= 32 ? type * 0.68 : 22 + (type - 32) * 0.35));
+  const step = 2 * Math.round((small * (lead - 0.02)) / 2);
+  rows = wanted || Math.max(1, Math.floor((height * 0.91) / row));
+  const foot = !isStage ? 8 : wanted ? Math.min(height * 0.05, (height - rows * row) / 2) : (height - rows * row) / 2;
+  const gap = 2 * Math.round(row / 4), near = isStage && wanted ? 0 : Math.round(row / 4);
+  const sizes = { type, row, small, step, gap, near, high: rows * row, foot: Math.floor(foot) };
+  for (const [name, value] of Object.entries(sizes)) body.style.setProperty(`--${name}`, `${value}px`);
+  body.style.setProperty("--languages", languages.length || 1);
+  const column = view.querySelector(".text")?.clientWidth || byId("lines")?.clientWidth || width;
+  body.style.setProperty("--fit", Math.ceil(column / (type * 0.5)));
+  lines.resize({ row, step, type }, isReader, isReader && options.showsSource);
 }
 
 /* Keep the screen on while captions come, where the browser lets a page do so. */
@@ -239,15 +282,13 @@ async function toggleOnTop() {
     onTop.close();
     return;
   }
-  if (!window.documentPictureInPicture) {
-    note("This browser has no window that stays on top.");
-    return;
-  }
+  if (!window.documentPictureInPicture) return;
   onTop = await documentPictureInPicture.requestWindow({ width: 720, height: 180 });
   const style = onTop.document.createElement("link");
   style.rel = "stylesheet";
   style.href = new URL("page.css", location.href);
   onTop.document.head.append(style);
+  Object.assign(onTop.document.documentElement, { lang: ui, dir: document.documentElement.dir });
   onTop.document.body.append(view);
   onTop.addEventListener("keydown", press);
   onTop.addEventListener("resize", fit);
@@ -256,7 +297,6 @@ async function toggleOnTop() {
     byId("below").before(view);
     apply();
   });
-  note("The captions are in the window on top; w brings them back.");
   apply();
 }
 
@@ -264,17 +304,36 @@ const ACTIONS = {
   v: () => options.next("view"),
   c: () => options.next("theme"),
   s: () => options.set("source", options.showsSource ? 0 : 1),
-  "+": () => options.move("size", 1),
-  "=": () => options.move("size", 1),
-  "-": () => options.move("size", -1),
-  "]": () => options.lines && options.move("lines", 1),
-  "[": () => options.lines && options.move("lines", -1),
+  f: () => showWhole(!options.isWhole),
+  "+": () => options.move("size", options.size + SIZE_STEP),
+  "=": () => options.move("size", options.size + SIZE_STEP),
+  "-": () => options.move("size", options.size - SIZE_STEP),
+  "]": () => options.view !== "reader" && options.move("lines", rows + 1),
+  "[": () => options.view !== "reader" && options.move("lines", rows - 1),
   t: () => nextLanguage(),
   a: () => options.set("speak", options.isAloud ? 0 : 1),
   w: () => toggleOnTop(),
-  "?": () => note(KEYS),
+  "?": () => note(Object.entries(KEYS).map(([key, name]) => `${key} ${word(name)}`).join(" · ")),
+  Escape: () => openSheet(false),
   End: () => lines.toEnd(),
 };
+
+const KEYS = { v: "view", "+ −": "size", s: "source", f: "whole", c: "colours", t: "language", a: "aloud", w: "ontop", End: "newest" };
+
+/* Show sentences only once they are finished, or as they grow. What is shown already stays. */
+function showWhole(isWhole) {
+  options.set("final", isWhole ? 1 : 0);
+  if (isWhole) lines.removeUnfinished();
+  connect();
+}
+
+function openSheet(isOpen) {
+  if (isOpen === !sheet.hidden) return;
+  sheet.hidden = !isOpen;
+  byId("aa").setAttribute("aria-expanded", isOpen);
+  if (!isOpen && sheet.contains(document.activeElement)) byId("aa").focus();
+  wake();
+}
 
 function nextLanguage() {
   const choices = byId("to");
@@ -283,6 +342,7 @@ function nextLanguage() {
 
 function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+  if (event.target.type === "range" && event.key !== "Escape") return;
   act(event.key, event);
 }
 
@@ -293,16 +353,34 @@ function act(key, event) {
   apply();
 }
 
-let sleeping = 0;
+let sleeping = 0, patience = 2 * AWAKE;
 function wake() {
-  byId("bar").classList.add("awake");
+  const bar = byId("bar");
+  bar.classList.remove("asleep");
   clearTimeout(sleeping);
-  sleeping = setTimeout(() => byId("bar").classList.remove("awake"), AWAKE);
+  if (isCalm && sheet.hidden) sleeping = setTimeout(() => bar.classList.add("asleep"), patience);
 }
 
+/* An overlay shows nothing but its text, until somebody points at it. */
+function point() {
+  patience = AWAKE;
+  wake();
+  byId("bar").classList.add("awake");
+  clearTimeout(hiding);
+  hiding = setTimeout(() => byId("bar").classList.remove("awake"), AWAKE);
+}
+let hiding = 0;
+
 document.addEventListener("keydown", press);
-document.addEventListener("pointermove", wake);
-document.addEventListener("pointerdown", wake);
+for (const gesture of ["pointermove", "pointerdown", "keydown", "wheel"]) document.addEventListener(gesture, point, { passive: true });
+view.addEventListener("pointerdown", () => openSheet(false));
+byId("aa").addEventListener("click", () => openSheet(sheet.hidden));
+byId("size").addEventListener("input", (event) => { options.move("size", Number(event.target.value)); apply(); });
+sheet.addEventListener("change", ({ target }) => {
+  if (target.name === "final") showWhole(target.checked);
+  else if (target.name) options.set(target.name, target.type === "checkbox" ? Number(target.checked) : target.value);
+  apply();
+});
 document.addEventListener("visibilitychange", () => { showState(); watch(SILENCE / 2); });
 for (const gesture of ["click", "keydown"]) document.addEventListener(gesture, showState);
 if (window.speechSynthesis) speechSynthesis.onvoiceschanged = showState; /* Voices load late. */
@@ -318,12 +396,11 @@ byId("below").addEventListener("click", () => lines.toEnd());
 aloud.onLeftOut = (key) => lines.elements.get(key)?.classList.add("unread");
 lines.onBelow = (count) => {
   byId("below").hidden = !count;
-  byId("below").textContent = `${count} new ↓`;
+  byId("below").textContent = `↓ ${count}`;
+  byId("below").setAttribute("aria-label", `${word("newest")} (${count})`);
 };
 for (const fault of options.faults) note(fault);
-if (!navigator.wakeLock) {
-  note("This page cannot keep the screen on here: the setting for that is in the device.", { inOverlay: false });
-}
+byId("asleep").hidden = Boolean(navigator.wakeLock);
 setInterval(() => watch(), 1000);
 apply();
 connect();
