@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from livetrans.base.errors import ModelError, SourceError
 from livetrans.base.languages import LANGUAGES
-from livetrans.cli import live, models, run
+from livetrans.cli import models, run
 from livetrans.config import UNNAMED, LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import Machine
 from livetrans.models import catalogue, chosen, find
@@ -302,7 +302,7 @@ def test_mic_looks_for_the_microphone_before_it_offers_models(
         raise SourceError("There is no microphone.")
 
     monkeypatch.setattr("livetrans.audio.live.Microphone", none_there)
-    monkeypatch.setattr(live, "offer_models", lambda *_, **__: pytest.fail("offered before"))
+    monkeypatch.setattr(models, "offer_models", lambda *_, **__: pytest.fail("offered before"))
     assert run(["mic", *options]) == 1
     assert "There is no microphone." in capsys.readouterr().err
 
