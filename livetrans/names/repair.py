@@ -271,7 +271,7 @@ class SpellingRepairer:
         if not self._sounds or len(last) >= MOST_WORDS or not (is_asked or self._repairs_sounds):
             return False
         written = (*last, *rest)
-        if len(written) > MOST_WORDS or not all(one.follows for one in rest):
+        if len(written) > MOST_WORDS or not all(one.follows for one in written[1:]):
             return False
         return self._sounds.may_begin(tuple(one.form for one in written), is_asked)
 

@@ -140,6 +140,7 @@ def test_what_sounds_like_a_term_is_repaired_and_a_common_word_is_not() -> None:
 
 
 @given(st.lists(spoken_words, min_size=1, max_size=9), st.data())
+@example(["we", "deal.", "we", "feen"], Drawn([0, 1, 2, 3]))
 def test_sounding_alike_keeps_what_was_committed_and_a_second_repair_changes_nothing(
     spoken: list[str], data: st.DataObject
 ) -> None:
