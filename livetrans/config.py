@@ -150,10 +150,11 @@ class RecogniserSettings:
         help="Threads of the recogniser; 0 chooses by model and machine.",
     )
     window: str | None = option(
-        None, "--encode-window", choices=("full", "partials", "always"), section="Listening",
-        default_text="what the recogniser was trained for; full for OpenAI's models",
+        None, "--encode-window", choices=("auto", "full", "partials", "always"), section="Listening",
+        default_text="what the recogniser was trained for; auto for OpenAI's models",
         help="Length of sound that the recogniser encodes in a pass. full is 30 s. always is the length of the "
-        "speech, which is faster. partials is the same, but full for the last pass of a segment.",
+        "speech, which is faster. partials is the same, but full for the last pass of a segment. auto is the first of "
+        "full, partials and always that is in time on this machine; full where nobody waits.",
     )
     other_languages: tuple[str, ...] = ()
     """Codes of languages that the user may switch to."""

@@ -16,7 +16,7 @@ from livetrans.audio.bleed import BleedFilter, Played
 from livetrans.base.clock import Clock
 from livetrans.base.errors import UsageError, sentence
 from livetrans.base.languages import AUTO
-from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
 from livetrans.decoding import DECODERS
 from livetrans.events import AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
 from livetrans.models.catalogue import ONNX, WHISPER_CPP
@@ -167,6 +167,8 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
     detects = settings.between is not None or AUTO in settings.sources  # by several passes that agree
     if transcribing.step is None and transcribing.adaptive and (detects or on_battery()):
         transcribing = replace(transcribing, step=LONGEST_STEP)
+    if settings.recogniser and settings.recogniser.window in (None, "auto"):  # None does not depend on the machine
+        settings = with_field(settings, "recogniser.window", "auto" if transcribing.adaptive else None)
     shared, ids = _recogniser_of(settings, publish), count() if ids is None else ids
     reload = reloading_once("recogniser", [shared], publish)
 

@@ -73,7 +73,7 @@ class TransducerRecogniser:
     hot_words: tuple[str, ...] = ()
 
     def __init__(self, settings: RecogniserSettings) -> None:
-        if settings.window:
+        if settings.window not in (None, "auto"):
             raise UsageError("--encode-window is for Whisper: a transducer encodes its sound alone; drop the option")
         self._files = find_files(settings.model)
         self._threads = settings.threads or usual_threads(_weights(self._files.models[0]))

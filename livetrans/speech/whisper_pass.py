@@ -7,16 +7,18 @@ the sound again in a second window; so does whisper.cpp's program. Here a pass e
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import accumulate, count, pairwise, takewhile
-from math import ceil
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 from livetrans.base.errors import ModelError, UsageError
@@ -38,6 +40,11 @@ WINDOW_STEP = 50
 """Short windows are multiples of this many frames, which divides neither 160 nor 256: CTranslate2 would take the result
 of a window of twice as many frames as the model has bands (80, 128) for features, and encode it again."""
 LEAST_WINDOW = 100
+PARTIAL_SECONDS, FINAL_SECONDS = 0.4, 2.4
+"""Most seconds of a full window's pass for which `auto` makes one: half of the longest step, and three steps for the
+last pass of a segment, which is made once."""
+FULL_PASSES = 3
+"""Latest passes of which the fastest tells the machine's speed: a model's first is slow, and others disturb one."""
 OPENAI_REST = 2.56
 """Seconds of silence after the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
 
@@ -84,7 +91,13 @@ class WhisperPasses(ABC):
         self._reports = settings.language is None or bool(settings.other_languages)
         self._spoken = SpokenLanguage(settings.language if self._multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
-        self._window = settings.window or ("full" if self.traits.rest is None else "always")
+        self._window = settings.window or "full"
+        if self.traits.rest is not None and settings.window in (None, "auto"):
+            self._window = "always"  # which it was trained for
+        self._full_seconds: deque[float] = deque(maxlen=FULL_PASSES)
+        """Seconds of the latest passes, short windows in proportion; all that share a model have the same."""
+        self._frames = FULL_WINDOW
+        """The window of the last pass."""
         self._tokenizer = tokenizer
         self._hot = HotWords(settings.hot_words)
 
@@ -133,17 +146,21 @@ class WhisperPasses(ABC):
         self._check_known(language)
         if len(samples) == 0:
             return Hypothesis(())
+        began = perf_counter()
         try:
             return self._pass(samples, prompt, final, language)
         except RuntimeError as error:
             raise ModelError(f"The recogniser failed ({as_clause(error)}); try a smaller model.") from error
+        finally:
+            self._full_seconds.append((perf_counter() - began) * FULL_WINDOW / self._frames)
 
     def _pass(self, samples: NDArray[np.float32], prompt: str, final: bool, given: str | None) -> Hypothesis:
         features = self._features(samples)[:, :-1]
         frames = features.shape[-1]
         length = frames * FRAME
         spoken = self._spoken
-        encoded = self._encode(features, self._window_frames(frames, final, given or spoken.code))
+        self._frames = self._window_frames(frames, final, given or spoken.code)
+        encoded = self._encode(features, self._frames)
         language, probability = given or spoken.code or "en", 1.0
         languages: dict[str, float] = {}
         if given:
@@ -184,11 +201,18 @@ class WhisperPasses(ABC):
 
     def _window_frames(self, frames: int, final: bool, language: str | None) -> int:
         """Return how many frames to encode for `frames` of sound; 30 s until the language is known."""
-        if self._window == "full" or (self._window == "partials" and final) or language is None:
+        is_full = {"full": True, "partials": final, "always": False}.get(self._window)
+        if is_full is None:
+            is_full = self._affords(FINAL_SECONDS if final else PARTIAL_SECONDS)
+        if is_full or language is None:
             return FULL_WINDOW
         rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
-        wanted = ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
+        wanted = math.ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
         return min(max(wanted, LEAST_WINDOW), FULL_WINDOW)
+
+    def _affords(self, seconds: float) -> bool:
+        """Return whether a pass with a full window takes so long at most, by the fastest of the latest passes."""
+        return min(self._full_seconds, default=math.inf) <= seconds
 
     @abstractmethod
     def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:

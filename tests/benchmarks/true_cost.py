@@ -109,7 +109,7 @@ def paced_whisper(name: str, threads: int) -> Any:
         v3 = {"bands": 128, "languages": 100} if shape in ("large", "turbo") else {}
         given = {"shape": SHAPES[shape], "ends": False, "quantization": "int8", "spoken": "en", **v3}
         path = built(f"whisper-{shape}", lambda path: write_random_whisper(path, **given))
-    return Paced(RecogniserSettings(path, "en", threads=threads, window=window or None))
+    return Paced(RecogniserSettings(path, "en", threads=threads, window=window or "auto"))
 
 
 def paced_transducer(name: str, threads: int) -> Any:

@@ -231,7 +231,10 @@ for _engine in ("faster-whisper", "whisper.cpp"):
 
 
 @check(
-    "transducer", "A transducer (Parakeet) gets no more words of people wrong than Whisper, in less time.", minutes=60
+    "transducer",
+    "A transducer (parakeet-110m-en, parakeet-0.6b-en, parakeet-0.6b) gets no more words of people wrong than "
+    "Whisper, in less time.",
+    minutes=60,
 )
 def transducer(here: Here) -> Figures:
     model = here.recogniser(engine=ONNX)
@@ -299,7 +302,9 @@ def language_of_a_turn(here: Here) -> Figures:
 
 
 @check(
-    "windows", "For OpenAI's models, no --encode-window gets fewer words wrong than the default, `full`.", minutes=90
+    "windows",
+    "For OpenAI's models, no --encode-window gets fewer words wrong than `full`, the default where there is time.",
+    minutes=90,
 )
 def windows(here: Here) -> Figures:
     model = here.recogniser()

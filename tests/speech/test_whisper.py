@@ -18,8 +18,9 @@ from random_whisper import write_random_whisper
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import ManualClock
 from livetrans.base.errors import ModelError, UsageError
-from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
+from livetrans.config import GateSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
+from livetrans.run import opening
 from livetrans.speech import whisper
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
@@ -318,6 +319,85 @@ def test_other_models_get_full_windows_unless_short_ones_are_wanted(
     recogniser.recognise(hiss(2.0))
     recogniser.recognise(hiss(2.0), final=True)
     assert frames == [partial, final]
+
+
+def paced(recogniser: WhisperRecogniser, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pass take so long for a full window, and in proportion for a short one."""
+    now = [0.0]
+    encode = recogniser._model.encode
+
+    def slow(features: np.ndarray) -> object:
+        now[0] += seconds * features.shape[-1] / FULL_WINDOW
+        return encode(features)
+
+    recogniser._model.encode = slow
+    monkeypatch.setattr("livetrans.speech.whisper_pass.perf_counter", lambda: now[0])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "partial", "final"),
+    [(0.1, 3000, 3000), (1.5, 500, 3000), (4.2, 500, 500)],
+    ids=["as a GPU", "Whisper base on a laptop", "Whisper small on a laptop"],
+)
+def test_windows_are_as_long_as_the_machine_has_time_for(
+    random_model: Path, seconds: float, partial: int, final: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", window="auto", threads=1))
+    paced(recogniser, seconds, monkeypatch)
+    frames = encoded_frames(recogniser)
+    recogniser.recognise(hiss(2.0))
+    other = recogniser.in_language("en")
+    for one in (recogniser, other):
+        del frames[:]
+        one.recognise(hiss(2.0))
+        one.recognise(hiss(2.0), final=True)
+        one.recognise(hiss(2.0))
+        assert frames == [partial, final, partial]
+
+
+def test_one_disturbed_pass_changes_no_window_and_a_faster_machine_is_noticed(
+    random_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", window="auto", threads=1))
+    paced(recogniser, 0.1, monkeypatch)
+    frames = encoded_frames(recogniser)
+    encode = recogniser._model.encode
+    recogniser.recognise(hiss(2.0))
+    paced(recogniser, 60.0, monkeypatch)
+    recogniser.recognise(hiss(2.0))
+    recogniser._model.encode = encode
+    recogniser.recognise(hiss(2.0))
+    assert frames == [500, 3000, 3000]
+
+
+@pytest.mark.parametrize(("live", "window"), [(True, "auto"), (False, None)])
+def test_where_nobody_waits_the_window_does_not_depend_on_the_machine(
+    live: bool, window: str | None, random_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[RecogniserSettings] = []
+
+    def opening_none(settings: RecogniserSettings, publish: object) -> object:
+        opened.append(settings)
+        raise ModelError("enough")
+
+    monkeypatch.setattr(opening, "open_recogniser", opening_none)
+    for given in (None, "auto", "partials"):
+        settings = Settings(
+            RecogniserSettings(random_model, window=given), transcriber=TranscriberSettings(adaptive=live)
+        )
+        with pytest.raises(ModelError):
+            opening.open_stages(settings, ManualClock(), lambda event: None)
+    assert [settings.window for settings in opened] == [window, window, "partials"]
+
+
+def test_the_embedded_model_keeps_the_windows_that_it_was_trained_for(recogniser_path: Path) -> None:
+    frames = []
+    for window in (None, "auto"):
+        recogniser = WhisperRecogniser(RecogniserSettings(recogniser_path, "en", window=window))
+        frames.append(encoded_frames(recogniser))
+        recogniser.recognise(hiss(2.0))
+        recogniser.recognise(hiss(2.0), final=True)
+    assert frames == [[250, 250], [250, 250]]
 
 
 def test_hot_words_stand_in_the_prompt_as_far_as_they_fit(random_model: Path) -> None:
