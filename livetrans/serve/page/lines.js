@@ -20,7 +20,7 @@ const ANNOUNCED = 5;
 const DIVIDED = 6;
 /* Letters of the shortest word that is divided. */
 const WIDE = /^(ja|zh|yue|ko)/;
-const SYLLABLE = /(?<!sc|[cpt](?=h)|s(?=ch|p|t)|[bdfgkpt](?=[rl]))(?=(?:sch|ch|ph|th|qu|sp|st|[bdfgkpt][rl]|[b-df-hj-np-tv-zß])[aeiouyäöü])/giu;
+const SYLLABLE = /(?<!sc|[cpt](?=h)|s(?=ch|p|t)|[bdfgkpt](?=[rl])|z(?=w)|k(?=n))(?=(?:sch|ch|ph|th|qu|sp|st|zw|kn|[bdfgkpt][rl]|[b-df-hj-np-tv-zß])[aeiouyäöü])/giu;
 /* Where a word in Latin letters may be divided: before a consonant that a vowel follows. */
 
 export class Lines {
@@ -75,6 +75,7 @@ export class Lines {
     const words = text.firstChild;
     text.said = parts.text;
     write(words, this.soften(text), parts.language);
+    text.lang = parts.language; /* Words of another font than their row would make it higher. */
     words.dataset.unread = parts.unread;
     if (parts.name) words.dataset.name = parts.name;
     line.classList.toggle("done", !line.querySelector(".unfinished"));
@@ -87,6 +88,7 @@ export class Lines {
       source.hidden = !parts.source;
       source.title = parts.repaired.length ? `repaired: ${parts.repaired.join(", ")}` : "";
       source.classList.toggle("turned", parts.rightToLeft !== parts.isSourceRightToLeft);
+      source.lang = parts.spoken;
       source.dir = parts.isSourceRightToLeft ? "rtl" : "ltr";
       write(source.firstChild, parts.source.slice(0, parts.committed), parts.spoken);
       write(source.lastChild, parts.source.slice(parts.committed), parts.spoken);
