@@ -1,12 +1,13 @@
 """Unsure words that wait, beside a run that shows every word: unbroken speech and the recordings, in one table.
 
-    python -m tests.benchmarks.sure_words FOLDER [--sets five,own,recordings,japanese] [--sure 0,0.5] [--curve]
+    python -m tests.benchmarks.sure_words FOLDER [--sets five,own,own+,recordings,japanese] [--sure 0,0.5] [--curve]
 
 FOLDER keeps the sound, and what the recogniser heard in each pass: another run of the same passes costs little.
-`five` are twelve sentences of Tatoeba in five voices, without marks and pauses; `own` three texts of this page in six
-voices, four of which no set used before; `japanese` is `five` with the English-Japanese model among the instruments in
-LIVETRANS_SHARED. A pass takes 30 ms and a translation 8 ms of a clock of its own, so the figures are the same on every
-machine. `--curve` tells how often uncommitted words are right, by the product of their probabilities.
+`five` are twelve sentences of Tatoeba in five voices, without marks and pauses; `own` and `own+` three texts of this
+page in six voices, four of which no set used before, once each in either; `japanese` is `five` with the
+English-Japanese model among the instruments in LIVETRANS_SHARED. A pass takes 30 ms and a translation 8 ms of a clock
+of its own, so the figures are the same on every machine. `--curve` tells how often uncommitted words are right, by the
+product of their probabilities.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import accumulate
@@ -27,8 +28,10 @@ from operator import mul
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
+from unittest.mock import patch
 
 from livetrans import cli
+from livetrans.base.sequences import common_prefix_length
 from livetrans.cli import replay
 from livetrans.events import Caption, Record, Transcript, Translation, Word
 from livetrans.metrics.captions import ScreenErasure, TranslationLag, screen_units
@@ -36,8 +39,7 @@ from livetrans.metrics.latency import percentile
 from livetrans.run import opening
 from livetrans.run.translating import Translating
 from livetrans.session.codec import read_records
-from livetrans.speech import transcriber
-from livetrans.speech.words import comparison_form
+from livetrans.speech.words import OpenSegments, comparison_form
 from tests.benchmarks.every_set import ROOT, SHARED, UNBROKEN, VOICES, pairs
 
 PASS_SECONDS, TRANSLATION_SECONDS = 0.03, 0.008
@@ -70,15 +72,26 @@ TEXTS = {
         "postman on the road"
     ),
 }
-OWN = (
-    ("harbour", "espeak-ng", "en-gb"),
-    ("harbour", "flite", "awb"),
-    ("office", "espeak-ng", "en-us+m3"),
-    ("office", "flite", "slt"),
-    ("village", "espeak-ng", "en-gb-scotland"),
-    ("village", "flite", "rms"),
-)
-SETS = ("five", "own", "recordings", "japanese")
+OWN = {
+    "own": (
+        ("harbour", "espeak-ng", "en-gb"),
+        ("harbour", "flite", "awb"),
+        ("office", "espeak-ng", "en-us+m3"),
+        ("office", "flite", "slt"),
+        ("village", "espeak-ng", "en-gb-scotland"),
+        ("village", "flite", "rms"),
+    ),
+    "own+": (
+        ("harbour", "espeak-ng", "en-us+m3"),
+        ("harbour", "flite", "slt"),
+        ("office", "espeak-ng", "en-gb-scotland"),
+        ("office", "flite", "rms"),
+        ("village", "espeak-ng", "en-gb"),
+        ("village", "flite", "awb"),
+    ),
+}
+"""A set whose name ends in `+` is held apart: no setting was chosen on it."""
+SETS = ("five", "own", "own+", "recordings", "japanese")
 
 
 class Clock:
@@ -200,8 +213,8 @@ def sounds_of(name: str, folder: Path) -> Iterator[Path]:
     sentences = " ".join(source.rstrip(".?!") for source, _ in pairs(UNBROKEN)[:12])
     unmarked = "".join(mark for mark in sentences if mark.isalnum() or mark in " '")
     spoken = (
-        [(text, program, voice, TEXTS[text]) for text, program, voice in OWN]
-        if name == "own"
+        [(text, program, voice, TEXTS[text]) for text, program, voice in OWN[name]]
+        if name in OWN
         else [("five", program, voice, unmarked) for program, voice in VOICES]
     )
     for title, program, voice, text in spoken:
@@ -232,53 +245,50 @@ def row(name: str, found: Sequence[Figures]) -> str:
 
 
 class Curve:
-    """How often the uncommitted words up to one are right, by the product of their probabilities."""
+    """How often the uncommitted words up to one are right, by the product of their probabilities.
+
+    Right are the words that are committed in the same places, those before them included.
+    """
 
     def __init__(self) -> None:
-        self._tails: list[list[Word]] = []
-        self._bins: dict[int, list[bool]] = defaultdict(list)
+        self.bins: dict[int, list[bool]] = defaultdict(list)
+        """Of each tenth of the product, whether its words were right."""
+        self._committed: list[str] = []
+        self._tails: list[tuple[int, Sequence[Word]]] = []
 
-    def watch(self) -> None:
-        """Take the tail of every pass."""
-        take = transcriber.OpenSegments.take
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take the words of every pass as long as the context lasts; then those of one transcriber are compared."""
+        take = OpenSegments.take
 
-        def taking(segments: Any, newly: Sequence[Word], tail: Sequence[Word], *given: Any) -> None:
-            if tail:
-                self._tails.append([*tail])
+        def taking(segments: OpenSegments, newly: Any, tail: Any, *given: Any) -> None:
+            self._committed += (comparison_form(word.text) for word in newly)
+            self._tails.append((len(self._committed), tail))
             take(segments, newly, tail, *given)
 
-        transcriber.OpenSegments.take = taking  # type: ignore[method-assign]
-
-    def add(self, records: Iterable[Record]) -> None:
-        """Compare the tails with the finals of the run: right is a beginning that follows the same word there."""
-        finals = [record.event for record in records if isinstance(record.event, Transcript) and record.event.final]
-        said = [(one.start, one.end, [*map(comparison_form, one.text.split())]) for one in finals]
-        for tail in self._tails:
+        with patch.object(OpenSegments, "take", taking):
+            yield
+        for place, tail in self._tails:
             forms = [comparison_form(word.text) for word in tail]
-            near = [word for start, end, words in said if start < tail[-1].end + 2 and end > tail[0].start - 2
-                    for word in words]  # fmt: skip
-            chances = [*accumulate((word.probability for word in tail), mul)]
-            kept = max((_same(forms, near[at:]) for at in range(len(near))), default=0)
-            for place, chance in enumerate(chances):
-                self._bins[min(int(chance * 10), 9)].append(place < kept)
-        self._tails.clear()
+            kept = common_prefix_length(forms, self._committed[place:])
+            for at, chance in enumerate(accumulate((word.probability for word in tail), mul)):
+                self.bins[min(int(chance * 10), 9)].append(at < kept)
+        self._committed, self._tails = [], []
+
+    def right(self, least: float, most: float = 1.1) -> tuple[float | None, int]:
+        """Return the share of right words with a product from `least` to less than `most`, and how many words."""
+        found = [one for tenth, words in self.bins.items() if least <= tenth / 10 < most for one in words]
+        return mean(found) if found else None, len(found)
 
     def __str__(self) -> str:
-        bins = sorted(self._bins)
-        return "\n".join(
-            f"| {name} | {' | '.join(cells)} |"
-            for name, cells in (
-                ("product from", [f"{one / 10}" for one in bins]),
-                ("---", ["---:"] * len(bins)),
-                ("right", [f"{mean(self._bins[one]):.2f}" for one in bins]),
-                ("words", [str(len(self._bins[one])) for one in bins]),
-            )
-        )
-
-
-def _same(forms: Sequence[str], others: Sequence[str]) -> int:
-    return next((at for at, (one, other) in enumerate(zip(forms, others, strict=False)) if one != other),
-                min(len(forms), len(others)))  # fmt: skip
+        tenths = sorted(self.bins)
+        rows = {
+            "product from": [f"{one / 10}" for one in tenths],
+            "---": ["---:"] * len(tenths),
+            "right": [f"{mean(self.bins[one]):.2f}" for one in tenths],
+            "words": [str(len(self.bins[one])) for one in tenths],
+        }
+        return "\n".join(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
 
 
 def main() -> None:
@@ -293,8 +303,6 @@ def main() -> None:
     chosen.folder.mkdir(parents=True, exist_ok=True)
     bench, curve = Bench(chosen.folder, Clock()), Curve()
     bench.install()
-    if chosen.curve:
-        curve.watch()
     speeds = {"real": ("--speed", "real", "--no-speedup"), "max": ("--speed", "max")}
     print("| speech | sure | NE of the screen | mean | lag, median | mean | 90 % | right meanwhile | updates | words |")
     print("|---|---|---|---:|---:|---:|---:|---:|---:|---:|")
@@ -308,9 +316,8 @@ def main() -> None:
                 found = []
                 for sound in sounds_of(name, chosen.folder / "sounds"):
                     bench.clock.seconds, bench.sure = 0.0, sure
-                    records = bench.records(sound, [*speeds[speed], *options])
-                    found.append(figures_of(records))
-                    curve.add(records)
+                    with curve.watching():
+                        found.append(figures_of(bench.records(sound, [*speeds[speed], *options])))
                 words.add(tuple(one.heard for one in found))
                 print(row(f"{name}, {'pace of speech' if speed == 'real' else 'full speed'} | {sure:g}", found))
                 sys.stdout.flush()

@@ -49,6 +49,8 @@ GPU_DIFFERENCE = 0.05
 """Part of the updates that may differ on a GPU, where a batch is computed in another order than single tokens."""
 MOST_REWRITTEN = 0.3
 """Words taken back for each word that stays, up to which a recogniser is calm enough: chosen, not measured."""
+LEAST_WAITING = 20
+"""Words that wait, from which on their share that is right says something."""
 LEAKED = re.compile(r"<[|｜/]?\w|[|｜/]>|hy_(User|Assistant)|\[/?INST|^\s*(German|English|Deutsch|Translation)\s*:|\n")
 """What belongs to a prompt's form or to thinking, not to a caption."""
 RECORDINGS = ROOT / "recordings"
@@ -317,6 +319,29 @@ def windows(here: Here) -> Figures:
     return {"model": model.name} | {
         name: value for each, one in heard.items() for name, value in one.figures(each).items()
     }
+
+
+@check(
+    "unsure words", "Words that are shown before passes agree are right more often than those that wait.", minutes=60
+)
+def unsure_words(here: Here) -> Figures:
+    models = [here.recogniser()]
+    with suppress(Skipped):
+        models.append(here.recogniser(engine=ONNX))
+    figures = {}
+    for model in models:
+        sure, curve = here.sureness(model, here.clips())
+        (shown, _), (waiting, count) = curve.right(sure), curve.right(0.0, sure)
+        tenths = ((tenth, *curve.right(tenth / 10, (tenth + 1) / 10)) for tenth in range(10))
+        figures[model.name] = f"shown from {sure}; right by product: " + ", ".join(
+            f"{tenth / 10} {right:.2f} ({words})" for tenth, right, words in tenths if right is not None
+        )
+        require(shown is not None, f"{model.name} is sure of no word; let it state a lower `sure`")
+        if waiting is not None and count >= LEAST_WAITING:
+            require(
+                shown > waiting, f"{model.name} is right in {shown:.2f} of what is shown, {waiting:.2f} of the rest"
+            )
+    return figures
 
 
 @check("step", "With passes 0.8 s apart, the longest step of the default, a recogniser of people keeps up.", minutes=90)

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 from livetrans.models.catalogue import ONNX
 from livetrans.models.find import engine_of
+
+if TYPE_CHECKING:
+    from tests.benchmarks.sure_words import Curve
 
 ROOT = Path(__file__).parents[2]
 LIVETRANS = [sys.executable, "-m", "livetrans"]
@@ -225,6 +228,21 @@ class Here:
                     measure.add(number, words, final=event["final"])
         require(measure.segments, f"{model.name} wrote no sentence")
         return measure.ratio_of_sums or 0.0
+
+    def sureness(self, model: Path, clips: Sequence[Clip]) -> tuple[float, Curve]:
+        """Return the probability from which a recogniser's words are shown, and how often they are right by it."""
+        from livetrans.base.clock import SystemClock
+        from livetrans.config import RecogniserSettings
+        from livetrans.run.opening import open_recogniser
+        from tests.benchmarks.recognisers import stream
+        from tests.benchmarks.sure_words import Curve
+
+        recogniser, curve = open_recogniser(RecogniserSettings(model, "en")), Curve()
+        for clip in clips:
+            with curve.watching():
+                stream(recogniser, clip.file, SystemClock(), 0.8)
+        print(curve, flush=True)
+        return recogniser.sure, curve
 
     def invented(self, model: Path, kind: str, minutes: float = 1.0) -> int:
         """Return the words that a recogniser writes where nobody speaks."""

@@ -19,6 +19,7 @@ import pytest
 
 from livetrans.base.errors import SourceError
 from livetrans.lm.families import TEMPLATES
+from tests.benchmarks.sure_words import Curve
 from tests.real import checks
 from tests.real.checks import CHECKS, _run
 from tests.real.here import ROOT, Clip, Failed, Heard, Here
@@ -62,6 +63,8 @@ class Scripted(Here):
     transducer_wrong: float = 9.0
     erased: float = 0.1
     """Words that a transducer takes back, for each that stays."""
+    right: dict[int, int] = field(default_factory=lambda: {3: 12, 9: 28})
+    """Of 30 words with a tenth of certainty, those that are right."""
     costs: float = 0.5
     wrong_by_window: dict[str | None, float] = field(default_factory=dict)
     words_by_kind: dict[str, int] = field(default_factory=dict)
@@ -101,6 +104,11 @@ class Scripted(Here):
 
     def rewritten(self, model: Path, clips: Any) -> float:
         return self.erased if model.name == "a-transducer" else 0.2
+
+    def sureness(self, model: Path, clips: Any) -> tuple[float, Curve]:
+        curve = Curve()
+        curve.bins.update({tenth: [True] * right + [False] * (30 - right) for tenth, right in self.right.items()})
+        return 0.5, curve
 
     def invented(self, model: Path, kind: str, minutes: float = 1.0) -> int:
         return self.words_by_kind.get(kind, 0)
@@ -185,6 +193,10 @@ FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
         ({"spoken_languages": turns("1 s: 1 of 2, 3 s: 1 of 2")}, "taken for others"),
     ],
     "windows": [({"wrong_by_window": {"full": 20.0}}, "should be the default")],
+    "unsure words": [
+        ({"right": {3: 12, 9: 12}}, "right in 0.40 of what is shown, 0.40 of the rest"),
+        ({"right": {3: 12}}, "sure of no word"),
+    ],
     "step": [({"costs": 1.5}, "1.5 s for a second", "SLOW")],
     "invented words": [
         ({"words_by_kind": {"silence": 1}}, "into a minute of silence"), ({"words_by_kind": {"music": 9}}, "of music"),

@@ -76,10 +76,13 @@ def heard_odds(turns: Sequence[Turn], words: Sequence[Word], of: Sequence[int], 
     return recogniser
 
 
-def run_of(turns: Sequence[Turn], seed: int = 0, settings: Settings = SETTINGS) -> Iterator[tuple[float, Event]]:
+def run_of(
+    turns: Sequence[Turn], seed: int = 0, settings: Settings = SETTINGS, misread_probability: float = 1.0
+) -> Iterator[tuple[float, Event]]:
     """Yield the seconds heard and the events of a run; without `between` in the settings, of one in one direction."""
     words, of = spoken(turns)
     recogniser = heard_odds(turns, words, of, seed)
+    recogniser.misread_probability = misread_probability
     conversation = Conversation(PAIR) if settings.between else None
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock(), conversation=conversation)
     speakers = settings.between.speakers if settings.between else {}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.config import Term, with_field
+from livetrans.config import Settings, Term, with_field
 from livetrans.events import Caption, Event, Record, Transcript
 from livetrans.names.repair import NameRepairs
 from livetrans.session.recorded import Unfinished
@@ -101,6 +101,22 @@ def test_the_screen_is_as_calm_as_both_halves_alone() -> None:
         for code in PAIR
     ]
     assert erased / units <= sum(one for one, _ in halves) / sum(other for _, other in halves)
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, one_way("en")], ids=["between", "one way"])
+def test_unsure_words_wait_in_a_conversation_too(settings: Settings) -> None:
+    turns = [turn for turn in twenty_turns(1)[:8] if settings.between or turn.language == "en"]
+    showing, waiting = ([event for _, event in run_of(turns, 1, settings, chance)] for chance in (1.0, 0.3))
+
+    def finals(events: list[Event]) -> list[str]:
+        return [f"{one.track} {one.text}" for one in events if isinstance(one, Transcript) and one.final]
+
+    def misread(events: list[Event]) -> int:
+        return sum(isinstance(one, Transcript) and "~" in one.text for one in events)
+
+    assert finals(waiting) == finals(showing)
+    assert misread(waiting) < misread(showing) / 2
+    assert screen_units(waiting)[0] < screen_units(showing)[0]
 
 
 @pytest.mark.parametrize(

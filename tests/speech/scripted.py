@@ -51,6 +51,8 @@ class ScriptedRecogniser:
         """What every hypothesis says of its language."""
         self.odds: Callable[[Sequence[int], bool], Mapping[str, float]] = lambda numbers, final: {}
         """The probabilities of languages of a pass, by the numbers of the words that it heard."""
+        self.misread_probability = 1.0
+        """What it says of words that it misreads; the others have 1."""
         self.likelihood: Callable[[str], float] | None = None
         """What every hypothesis tells of other texts."""
         self._told: tuple[NDArray[np.float32], Mapping[str, float]] | None = None
@@ -101,4 +103,5 @@ class ScriptedRecogniser:
             text = text[: max(1, len(text) * (stop - start) // whole)]
         elif not final and total - stop < self._unstable * SAMPLE_RATE:
             text = f"{text}~{len(self.passes)}"
-        return Word(text, start / SAMPLE_RATE, stop / SAMPLE_RATE)
+        probability = 1.0 if text == spoken.text else self.misread_probability
+        return Word(text, start / SAMPLE_RATE, stop / SAMPLE_RATE, probability)
