@@ -452,6 +452,11 @@ class OutputSettings:
         help="Serve captions to browsers and programs. The port is a free one if none is named. lan or lan:PORT "
         "serves captions to others in your network, who need the address with its token. off serves none.",
     )
+    publish: str | None = option(
+        None, "--publish ADDRESS", kind="room", in_file=False,
+        help="Put captions on a web server for thousands of readers: https://HOST/pub/ROOM. `livetrans hub HOST` says "
+        "how to set it up.",
+    )
     captions_to: tuple[str, ...] = option(
         (), "--captions-to [LANG=]@FILE", kind="link", in_file=False, is_repeatable=True,
         help="Send finished captions to YouTube, Zoom or Teams, by the link in FILE or in the environment variable of "

@@ -44,6 +44,7 @@ COMMANDS = {
     "doctor": LazyCommand("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "languages": LazyCommand("livetrans.cli.languages", "List the languages for --from and --to."),
     "devices": LazyCommand("livetrans.cli.devices", "List the microphones, the outputs and what plays."),
+    "hub": LazyCommand("livetrans.cli.hub", "Make a web server show captions to thousands of readers."),
     "send-test": LazyCommand("livetrans.cli.platforms", "Send a line to YouTube, Zoom or Teams, to try a link."),
     "completion": LazyCommand("livetrans.cli", "Print the completion script of your shell."),
 }

@@ -61,6 +61,7 @@ from livetrans.lm.families import TEMPLATES
 from livetrans.names.file import read_terms
 from livetrans.run.effect import Way, without_effect
 from livetrans.serve.address import parse_serve_address
+from livetrans.serve.secret import parse_publish_address
 
 OFF = "off"
 """Stands for a place where nothing is served, for a run that wants what the configuration file does not."""
@@ -79,6 +80,7 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "names": Parsed(track_names),
     "pair": LANGUAGE_PAIR,
     "place": Parsed(lambda text: text if text != OFF and parse_serve_address(text) else None),
+    "room": Parsed(lambda text: parse_publish_address(text).geturl()),
     "template": click.Choice(list(TEMPLATES)),
 }
 """How values are read that the type of their field does not tell; the keys are `livetrans.config.Option.kind`."""

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
     from livetrans.audio.file import AudioFile
     from livetrans.run.listening import Source
+    from livetrans.serve.hub import HubPublisher
     from livetrans.serve.sending import OpenLink, PlatformCaptions
     from livetrans.serve.server import CaptionServer
+    from livetrans.tui.readers import Outlet, Served
 
 _POLL_SECONDS = 0.1
 _LAST_WAIT = 3.0
@@ -85,11 +87,12 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
     """
     settings, clock = source.settings, source.clock
     on_screen = wants_screen(settings.output)
-    with serving(settings.output) as server, sending(settings) as outlets:
+    with serving(settings.output) as server, publishing(settings.output, server) as hub, sending(settings) as outlets:
         records = open_records(settings.output)
         outlets.open(settings, records)
         summary = RunSummary(say, records, writes_subtitles=writes_subtitles)
-        sinks: list[Sink] = [summary, *([server.lines] if server else []), *outlets]
+        shared = hub or server
+        sinks: list[Sink] = [summary, *([shared.lines] if shared else []), *outlets]
         translating = partial(open_translating, settings, clock)
         with summary:
             captions = captions or (LastCaptions(settings) if on_screen else None)
@@ -98,14 +101,22 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
                 sinks.append(open_lines(settings))
                 _say_which_language(settings)
             pipeline = Pipeline(settings, source.open_listening, translating, clock, sinks, records, source.capturing)
-            if server:
+            if server and not hub:
                 server.on_read = pipeline.readers
+            if hub:
+                hub.notify = pipeline.publish
+                pipeline.readers(settings.targets)  # Nobody knows what a hub's readers read.
             outlets.start(pipeline.publish)
             if on_screen and captions:
                 by_signal = False
                 try:
                     summary.was_left = not _run_on_screen(
-                        pipeline, source, pipeline.monitor.snapshot, captions.save, server, outlets
+                        pipeline,
+                        source,
+                        pipeline.monitor.snapshot,
+                        captions.save,
+                        server or hub,
+                        [*([hub] if hub and server else []), *outlets],
                     )
                 except ScreenFailed as fault:
                     say(f"{fault} The captions go on as lines.")
@@ -114,10 +125,12 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             else:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
+                if hub:
+                    say(f"Captions for readers everywhere: {hub.address}")
                 for outlet in outlets:
                     say(f"Finished captions go to {outlet.name}.")
                 by_signal = _run_as_lines(pipeline, summary)
-    outlets.say_outcomes()
+    outlets.say_outcomes(waits=not summary.was_left)
     if not on_screen:
         _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
@@ -159,6 +172,27 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
         server.stop()
 
 
+@contextlib.contextmanager
+def publishing(output: OutputSettings, server: CaptionServer | None) -> Iterator[HubPublisher | None]:
+    """Publish captions as long as the context lasts, if the settings say so: the lines of the server, if there is one.
+
+    Raises:
+        LivetransError: the hub refuses them.
+    """
+    if output.publish is None:
+        yield None
+        return
+    from livetrans.serve.hub import HubPublisher
+    from livetrans.serve.lines import SharedLines
+
+    hub = HubPublisher(output.publish, server.lines if server else SharedLines(), lambda notice: say(notice.text))
+    hub.start()
+    try:
+        yield hub
+    finally:
+        hub.stop()
+
+
 class Outlets(list["PlatformCaptions"]):
     """The sinks of the platforms that get the captions of a run. Their links are opened first, as they can be wrong."""
 
@@ -185,9 +219,10 @@ class Outlets(list["PlatformCaptions"]):
             outlet.notify = publish
             outlet.start(before)
 
-    def say_outcomes(self) -> None:
+    def say_outcomes(self, *, waits: bool = True) -> None:
         for outlet in self:
-            outlet.close()  # It is closed already, but where nothing was run.
+            if waits:
+                outlet.close()  # It is closed already, but where nothing was run.
             say(outlet.outcome())
 
 
@@ -304,8 +339,8 @@ def _run_on_screen(
     source: OpenSource,
     snapshot: Callable[[str], Snapshot],
     save: Callable[[], Sequence[Path]],
-    server: CaptionServer | None,
-    outlets: Sequence[PlatformCaptions] = (),
+    server: Served | None,
+    outlets: Sequence[Outlet] = (),
 ) -> bool:
     """Run until the user leaves; return whether the run ended before that."""
     from livetrans.tui.app import LivetransApp

@@ -104,7 +104,7 @@ MODES = (
     Mode(lambda way: way.values.get("speed") == "real" and (way.has("offline") or way.has("compare")),
          "has no effect where a replay is as fast as the machine", "leave out --offline and --compare", "speed"),
     Mode(lambda way: way.is_fast, "is for captions at the pace of speech",
-         "replay without --offline and --speed max", "serve captions-to theme panel no-speedup"),
+         "replay without --offline and --speed max", "serve publish captions-to theme panel no-speedup"),
     Mode(lambda way: len(way.sources) > 1, "is for one file", "name one file", "compare session name"),
     Mode(lambda way: len(way.sources) > 1 and way.settings.output.jsonl != "-", "is for one file", "name one file",
          "jsonl"),

@@ -161,6 +161,25 @@ class SharedLines:
             version = line.version
         return b"".join([*frames, state]), newest
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """The numbers of the last changes of lines and of the state."""
+        return self._version, self._state_version
+
+    def changed(self, after: int) -> tuple[int, int, bytes]:
+        """Return `after`, the newest change, and all lines that have changed between them, in order."""
+        with self._guard:
+            frames = [line.frame for line in self._lines.values() if line.version > after]
+            return after, self._version, b"".join(frames)
+
+    def latest(self, last: int) -> tuple[int, int, bytes]:
+        """Return the newest change of the lines left out, the newest of all, and the lines for a new reader."""
+        with self._guard:
+            oldest = self._last_change_not_sent(StreamQuery(last=last))
+            left = [line.version for line in self._lines.values() if line.final and line.finished <= oldest]
+            kept = [line.frame for line in self._lines.values() if not line.final or line.finished > oldest]
+            return max(left, default=0), self._version, b"".join(kept)
+
     def _last_change_not_sent(self, wanted: StreamQuery) -> int:
         """Return the newest change of the finished lines that are too old for a new reader."""
         lines = (line for line in self._lines.values() if line.is_for(wanted) and line.final and not line.is_empty)
@@ -185,6 +204,7 @@ class SharedLines:
             "track": caption.track,
             "spoken": caption.transcript.language,
             "language": caption.language,
+            "everybody": self._is_for_all(caption.track),
             "text": text,
             "right_to_left": caption.right_to_left,
             "untranslated": caption.untranslated,
@@ -196,6 +216,10 @@ class SharedLines:
         }
         self._put("caption", key, values)
 
+    def _is_for_all(self, track: str | None) -> bool:
+        """Return whether readers of any language see the track's lines: as on the screen, a meeting's microphone."""
+        return self._settings is not None and self._settings.is_microphone(track)
+
     def _put(self, event: str, key: Key, values: dict[str, Any]) -> None:
         """Keep the newest state of the line of a segment and language. Each gap has a line of its own."""
         before = self._lines.get(key)
@@ -204,8 +228,7 @@ class SharedLines:
         frame = _frame(event, {"line": number, **values}, f"{self.run}-{version}")
         final, is_empty = values.get("final", True), not values.get("text", True)
         finished = before.finished if before and before.final else version
-        # As on the screen, readers of any language see what is said into the microphone in a meeting.
-        is_for_all = self._settings is not None and self._settings.is_microphone(values.get("track"))
+        is_for_all = self._is_for_all(values.get("track"))
         line = _SharedLine(number, version, None if is_for_all else key[1], final, finished, is_empty, frame)
         with self._guard:
             self._version = version

@@ -51,7 +51,10 @@ def _page_file(name: str, kind: str) -> PageFile:
 FILES = {
     "": _page_file("index.html", "html"),
     "page.css": _page_file("page.css", "css"),
-    **{name: _page_file(name, "javascript") for name in ("page.js", "lines.js", "options.js", "aloud.js", "words.js")},
+    **{
+        name: _page_file(name, "javascript")
+        for name in ("page.js", "hub.js", "lines.js", "options.js", "aloud.js", "words.js")
+    },
 }
 """The files that are served, by path. No path is looked up on the disk."""
 

@@ -67,3 +67,17 @@ def is_here(parts: SplitResult) -> bool:
     host = parts.hostname or ""
     address = parse_address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def parse_publish_address(text: str) -> SplitResult:
+    """Return the parts of a room's address.
+
+    Raises:
+        UsageError: it is none, or what is sent there could be read on its way.
+    """
+    parts = split_address(text)
+    if not parts or not re.fullmatch("/pub/[A-Za-z0-9_-]{4,64}", parts.path) or parts.query or parts.fragment:
+        raise UsageError(f"--publish took {text!r} for the address of a room; write https://HOST/pub/ROOM")
+    if parts.scheme == "http" and not is_here(parts):
+        raise UsageError(f"--publish {text} would send the secret unencrypted; write https://")
+    return parts

@@ -60,6 +60,7 @@ class ReadersBar(WrappedText):
         super().__init__(id="readers")
         self._server, self._outlets = server, outlets
         self._readers, self._statuses = 0, [""] * len(outlets)
+        self._who_can_read = server.who_can_read if server else ""
         self.display = bool(server or outlets)
 
     def on_mount(self) -> None:
@@ -67,9 +68,10 @@ class ReadersBar(WrappedText):
         self.set_interval(COUNT_SECONDS, self._count)
 
     def _count(self) -> None:
-        readers, statuses = self._server.readers if self._server else 0, [one.status for one in self._outlets]
-        if (readers, statuses) != (self._readers, self._statuses):
-            self._readers, self._statuses = readers, statuses
+        readers, who = (self._server.readers, self._server.who_can_read) if self._server else (0, "")
+        statuses = [one.status for one in self._outlets]
+        if (readers, who, statuses) != (self._readers, self._who_can_read, self._statuses):
+            self._readers, self._who_can_read, self._statuses = readers, who, statuses
             self.change(layout=False)
 
     def wrap(self, width: int) -> list[Content]:

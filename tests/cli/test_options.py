@@ -94,6 +94,7 @@ OF_KINDS = {
     "languages or auto": "French,auto",
     "jsonl": "-",
     "link": "French=@link.txt",
+    "room": "https://hub.example/pub/room",
     "names": "I,you",
     "pair": "fr,German",
 }

@@ -2,6 +2,7 @@ import { Options } from "./options.js";
 import { Lines } from "./lines.js";
 import { Aloud } from "./aloud.js";
 import { isRightToLeft, isTall, nameOf, translatePage, ui, word } from "./words.js";
+import { HubStream } from "./hub.js";
 
 const SILENCE = 40_000;
 /* Milliseconds without anything from the server, which sends at least its state, until the connection counts as lost. */
@@ -42,7 +43,7 @@ function connect() {
   if (last) query.set("after", last);
   heardAt = performance.now();
   isNewReader = !last;
-  stream = new EventSource(`captions?${query}`);
+  stream = document.documentElement.dataset.hub ? new HubStream(query) : new EventSource(`captions?${query}`);
   stream.onerror = () => {
     lose();
     if (stream.readyState === EventSource.CLOSED) explain();
