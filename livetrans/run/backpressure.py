@@ -21,15 +21,18 @@ class Level:
     """Factor on the new sound that the recogniser takes per pass."""
 
 
-LEVELS = (Level("normal", 0.0), Level("finals only", 6.0, 4), Level("sound waits", 20.0, 4))
+LEVELS = (Level("normal", 0.0), Level("finals first", 6.0, 4), Level("sound waits", 20.0, 4))
 """
 | level | recogniser | partials |
 |---|---|---|
 | normal | every pass | all; in languages that nobody reads while no update waits |
-| finals only | passes a quarter as often | none |
+| finals first | passes a quarter as often | one in `PARTIAL_SECONDS`, while no final waits |
 | sound waits | waits until the translator is idle | none |
 """
-FINALS_ONLY, SOUND_WAITS = range(1, len(LEVELS))
+FINALS_FIRST, SOUND_WAITS = range(1, len(LEVELS))
+PARTIAL_SECONDS = 4.0
+"""Shortest time between two partials at `finals first`: nobody waits longer for a sentence to grow, and a final waits
+for one partial at most."""
 
 CLIMB_SECONDS = 1.0
 """Shortest time between two steps up: a level takes some time to have an effect."""

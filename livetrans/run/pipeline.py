@@ -36,7 +36,15 @@ from livetrans.events import (
 )
 from livetrans.models.chosen import spoken_code
 from livetrans.names.repair import with_correction
-from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, Backlog, Ladder, LatestPerSegment
+from livetrans.run.backpressure import (
+    FINALS_FIRST,
+    LEVELS,
+    PARTIAL_SECONDS,
+    SOUND_WAITS,
+    Backlog,
+    Ladder,
+    LatestPerSegment,
+)
 from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.postponed import Postponed
 from livetrans.run.runner import Run
@@ -67,6 +75,8 @@ class Pipeline(Run):
         self._has_advised = self._has_given_up = False
         self._hung: set[str] = set()
         self._sampling_since: float | None = None
+        self._partial_at = -math.inf
+        """Clock time at which the translator began with the last partial."""
 
     def pause(self, paused: bool) -> None:
         with self._change:
@@ -211,6 +221,7 @@ class Pipeline(Run):
                     update = self._waiting.take(partials=self._takes_partials())
                     if isinstance(update, Transcript):
                         self._backlog.take(update, self._clock.now())
+                        self._partial_at = self._partial_at if update.final else self._clock.now()
                     return update
             if sampler and not self._ladder.level:
                 self._sampling_since = self._clock.now()
@@ -230,7 +241,10 @@ class Pipeline(Run):
             return self._has_work() or self._ladder.level > 0
 
     def _takes_partials(self) -> bool:
-        return self._ladder.level < FINALS_ONLY or self._source_has_ended or self._is_abandoned
+        if self._ladder.level < FINALS_FIRST or self._source_has_ended or self._is_abandoned:
+            return True
+        is_due = self._clock.now() - self._partial_at >= PARTIAL_SECONDS and not self._backlog.finals
+        return is_due and self._ladder.level < SOUND_WAITS
 
     def _watch(self) -> None:
         """Check a few times a second how far the run is behind, and whether a native call hangs."""
@@ -255,7 +269,7 @@ class Pipeline(Run):
             if has_changed or (level and round(behind) != shown):
                 shown = round(behind)
                 self.publish(BackPressure(LEVELS[level].name, behind))
-            if has_changed and level == FINALS_ONLY and not self._has_advised:
+            if has_changed and level == FINALS_FIRST and not self._has_advised:
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
             self._look_for_hangs(now, listener, woke_at)

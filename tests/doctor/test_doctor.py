@@ -306,7 +306,7 @@ def test_models_that_do_not_load_are_not_waited_for(settings: Settings, monkeypa
     ("change", "state", "words"),
     [
         ({}, OK, "keeps up: half of the words are shown within 0.6 s"),
-        ({"left_out": "finals only"}, WARNING, "leaving out growing captions (finals only)"),
+        ({"left_out": "finals first"}, WARNING, "leaving out growing captions (finals first)"),
         ({"finished": False, "heard": 9.0}, WARNING, "does not keep up: 9 of 24 s"),
         ({"finished": False, "lag": None}, BROKEN, "does not keep up"),
         ({"lag": None}, WARNING, "no word of the recording was recognised"),

@@ -47,9 +47,14 @@ def test_a_translator_that_cannot_keep_up_takes_every_step_and_shows_every_final
     assert run.collected.of(SourceProgress)[-1].skipped == 0
 
 
-def test_a_slow_recogniser_hears_everything() -> None:
+def test_a_slow_recogniser_hears_everything_and_sentences_go_on_growing() -> None:
     run = ScriptedRun(WORDS, recogniser=schedule(Slow(seconds=3.0)))
     run.run()
+    level, growing = LEVELS[0].name, set()
+    for record in run.collected.records:
+        level = record.event.level if isinstance(record.event, BackPressure) else level
+        growing |= {level} if isinstance(record.event, Caption) and not record.event.final else set()
+    assert LEVELS[1].name in growing, "nothing else waits for the translator"
     assert run.shown == run.heard == finals_of(WORDS)
     assert run.collected.of(BackPressure)
     assert run.collected.of(SourceProgress)[-1].skipped == 0

@@ -65,7 +65,7 @@ EVENTS: tuple[Event, ...] = (
     GlossaryRead((Term("OpenRouter", "OpenRouter", (("open router", ""),)),)),
     NameCorrected("shiv on", "shiv on", "Siobhan"),
     SettingChanged("mask-k", 2),
-    BackPressure("finals only", 12.4),
+    BackPressure("finals first", 12.4),
     Comparison(0, 7, 0.412, 1.108, 1, 14, 19, 14),
     RunEnded(12.5, "end of source", 7, 2.689, 0.071, 1.357, 0.083, 2.514),
     Gap(6.24, 18.3, "microphone", "me"),

@@ -106,11 +106,11 @@ def test_escapes_and_line_breaks_are_shown_as_text() -> None:
 def test_each_step_of_back_pressure_is_said_once_on_the_other_stream() -> None:
     stream, notices = io.StringIO(), io.StringIO()
     output = PlainOutput(stream, notices=notices)
-    for step, behind in (("finals only", 7.4), ("finals only", 8.6), ("sound waits", 22.2), ("normal", 0.8)):
+    for step, behind in (("finals first", 7.4), ("finals first", 8.6), ("sound waits", 22.2), ("normal", 0.8)):
         output.write(Record(0.0, BackPressure(step, behind)))
     output.close()
     assert notices.getvalue().splitlines() == [
-        "7 s behind: finals only",
+        "7 s behind: finals first",
         "22 s behind: sound waits",
         "1 s behind: normal",
     ]
