@@ -16,6 +16,7 @@ from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.verification import accepted_length
 from livetrans.events import Span
+from livetrans.lm.rows import Logits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,19 +73,16 @@ class _Ends:
         tails = list(takewhile(self._ids.__contains__, draft[::-1][:most]))
         heads = draft[: len(tails)]
         started = decoding.model.clock.now()
-        evaluation, of_heads, of_tails = self._evaluate(heads, tails, len(tails) + 1)
-        choices = of_heads.argmax(axis=1), of_tails.argmax(axis=1)
+        evaluation, *rows = self._evaluate(heads, tails, len(tails) + 1)
+        of_heads, of_tails = map(Logits, rows)
         numbers = [self._ids[piece] - self._first for piece in tails]
-        kept = (
-            accepted_length(of_heads, choices[0], heads, bias),
-            accepted_length(of_tails, choices[1], numbers, bias),
-        )
+        kept = accepted_length(of_heads, heads, bias), accepted_length(of_tails, numbers, bias)
         both = min(kept)
         self._heads, self._tails = list(heads[:both]), tails[:both]
         self._accepted = both + (kept[0] > both), both + (kept[1] > both)
         self._next = (
-            heads[both] if kept[0] > both else int(choices[0][both]),
-            tails[both] if kept[1] > both else self._pieces[int(choices[1][both])],
+            heads[both] if kept[0] > both else of_heads.choice(both),
+            tails[both] if kept[1] > both else self._pieces[of_tails.choice(both)],
         )
         decoding.count_pass(evaluation, (*heads, *tails), started)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from livetrans.base.sequences import loop_length
 from livetrans.decoding.verification import Sampler, accepted_length, log_probability
+from livetrans.lm.rows import Logits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,9 +103,9 @@ def first_mismatch(rows: NDArray[np.float32], proposal: Proposal) -> tuple[int, 
 
     `rows` has shape (tokens + 1, vocabulary), row i predicting the proposal's token i.
     """
-    choices = rows.argmax(axis=1)
-    length = accepted_length(rows, choices, proposal.tokens, 0.0)
-    return length, int(choices[length])
+    of_target = Logits(rows)
+    length = accepted_length(of_target, proposal.tokens, 0.0)
+    return length, of_target.choice(length)
 
 
 def rejection_sampling(rows: NDArray[np.float32], proposal: Proposal, sampler: Sampler) -> tuple[int, int]:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from livetrans.base.sequences import loop_length
 from livetrans.decoding.drafting import DraftModel, Proposal, first_mismatch, rejection_sampling
 from livetrans.decoding.verification import accepted_length
 from livetrans.events import DRAFT_MODEL, DecodingStats, Span
+from livetrans.lm.rows import Logits, Rows
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from livetrans.decoding.stopping import Stop
@@ -88,8 +88,8 @@ class Decoding:
         self.is_stopped = False
         """Whether decoding stopped early; the output's last token is the one before which it did."""
         self._next: int | None = None
-        self._row: NDArray[np.float32]
-        """The logits of the next choice, of shape (vocabulary,)."""
+        self._row: tuple[Rows, int]
+        """The row of the next choice."""
         self._counts: dict[str, float] = {}
 
     @property
@@ -146,14 +146,14 @@ class Decoding:
         # Forced tokens need no logits.
         unread = 0 if until_end_of_generation else min(forced_tokens, len(draft))
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) - unread + 1)
-        logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
-        ends = (at for at, choice in enumerate(choices) if self.model.is_end_of_generation(int(choice)))
+        rows = evaluation.rows
+        ends = (at for at in range(len(draft) + 1) if self.model.is_end_of_generation(rows.choice(at)))
         length = next(ends, None) if until_end_of_generation else None
         if length is None:
             from_here = cost and (lambda at: cost(unread + at))
-            length = unread + accepted_length(logits, choices, draft[unread:], bias, from_here)
+            length = unread + accepted_length(rows, draft[unread:], bias, from_here)
         self._accept(draft, length)
-        self._choose(logits[length - unread])
+        self._choose(rows, length - unread)
         self.count_pass(evaluation, draft, started)
 
     def force(self, draft: Sequence[int]) -> None:
@@ -167,7 +167,7 @@ class Decoding:
         token = self._evaluate_last() if self._next is None else self._next
         if self.model.is_end_of_generation(token):
             return False
-        self.is_stopped = self.stop is not None and self.stop.is_before(self._row, len(self.output))
+        self.is_stopped = self.stop is not None and self.stop.is_before(*self._row, len(self.output))
         self.output.append(token)
         self._next = None
         return True
@@ -195,10 +195,9 @@ class Decoding:
         started = self.model.clock.now()
         tokens = proposal.tokens
         evaluation = self.model.evaluate([*self.prompt, *self.output, *tokens], len(tokens) + 1)
-        rows = evaluation.logits
-        length, self._next = review(rows, proposal)
-        self._row = rows[length]
-        written = self._until_stop(rows[:length])
+        length, self._next = review(evaluation.logits, proposal)
+        self._row = evaluation.rows, length
+        written = self._until_stop(evaluation.rows, length)
         self._accept(tokens, written, DRAFT_MODEL)
         accepted = length + (length == len(tokens) and proposal.end == self._next)
         rejected = accepted < len(proposal.judged)
@@ -207,14 +206,16 @@ class Decoding:
             evaluation, accepted_proposals=accepted, rejected_proposals=int(rejected), verification_seconds=seconds
         )
 
-    def _until_stop(self, rows: NDArray[np.float32]) -> int:
-        """Return how many accepted tokens, of which these are the logits, are written until decoding stops early."""
+    def _until_stop(self, rows: Rows, length: int) -> int:
+        """Return how many of `length` accepted tokens, which the rows predict, are written until decoding stops
+        early.
+        """
         written = len(self.output)
-        for at, row in enumerate(rows):
-            if self.stop is not None and self.stop.is_before(row, written + at):
+        for at in range(length):
+            if self.stop is not None and self.stop.is_before(rows, at, written + at):
                 self.is_stopped = True
                 return at + 1
-        return len(rows)
+        return length
 
     def finish(self) -> Decoded:
         """Go on to the end of generation, the length cap, a repetition loop or an early stop.
@@ -251,7 +252,7 @@ class Decoding:
         """Evaluate the context's rest without a draft: first the prompt, later one new token. Return the choice."""
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output])
-        choice = self._choose(evaluation.logits[-1])
+        choice = self._choose(evaluation.rows, -1)
         if self.output:
             seconds = self.model.clock.now() - started
             first = {} if "decoding_steps" in self._counts else {"first_step_seconds": seconds}
@@ -260,9 +261,11 @@ class Decoding:
             self.count_pass(evaluation, (), started)
         return choice
 
-    def _choose(self, row: NDArray[np.float32]) -> int:
-        choice = self._next = self.choose(row)
-        self._row = row
+    def _choose(self, rows: Rows, row: int) -> int:
+        choice = rows.choice(row)
+        if self.sampler is not None and isinstance(rows, Logits):
+            choice = self.choose(rows.logits[row])
+        self._next, self._row = choice, (rows, row)
         return choice
 
     def _accept(self, draft: Sequence[int], length: int, name: str = "previous") -> None:

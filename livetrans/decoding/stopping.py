@@ -12,13 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from livetrans.events import DecodingStats
 from livetrans.lm.prompts import Prompt
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from livetrans.lm.rows import Rows
 
 LEARNED_TOKENS = 30
 """Source tokens of finals from which a length is expected, and nothing is stopped before: two to eight sentences."""
@@ -65,11 +63,11 @@ class Stop:
     k: int
     """Number of expected tokens that the caption leaves out."""
 
-    def is_before(self, row: NDArray[np.float32], written_tokens: int) -> bool:
-        """Return whether to stop before the most likely token of `row` (logits of shape (vocabulary,))."""
+    def is_before(self, rows: Rows, row: int, written_tokens: int) -> bool:
+        """Return whether to stop before the most likely token of a row."""
         if written_tokens < self.shown_tokens:
             return False
         needed = (self.k + 2 - (self.expected_tokens - written_tokens)) / RAMP_TOKENS
         if needed <= 0.0 or needed >= 1.0:
             return needed >= 1.0
-        return 1.0 / float(np.exp(row - row.max()).sum()) < needed
+        return rows.confidence(row) < needed

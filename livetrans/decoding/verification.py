@@ -1,4 +1,4 @@
-"""Decisions on a row of logits: biased draft verification, and draws. Pure numpy, no model.
+"""Decisions on a model's predictions: biased draft verification, and draws. No model.
 
 Source of verification: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), equation (3),
 which is (5) in the first version, and Algorithm 1, lines 4 to 12. The margin for shown tokens is our own.
@@ -6,6 +6,7 @@ which is (5) in the first version, and Algorithm 1, lines 4 to 12. The margin fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,37 +17,37 @@ from livetrans.config import SamplingSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from livetrans.lm.rows import Rows
+
 
 def accepted_length(
-    logits: NDArray[np.float32],
-    choices: NDArray[np.intp],
+    rows: Rows,
     draft: Sequence[int],
     bias: float,
     cost: Callable[[int], float] | None = None,
 ) -> int:
     """Return the number of draft tokens before the divergence; all if there is none.
 
-    `logits` has shape (at least len(draft), vocabulary), row i predicting draft token i; `choices` are their argmaxes.
-    A token that is neither the choice nor kept under the bias is a divergence. The paper takes the first.
+    Row i predicts draft token i. A token that is neither the choice nor kept under the bias is a divergence. The paper
+    takes the first.
 
-    With a `cost`, ours: the *regret* of a token is log p of the choice less log p of the token, which is the difference
-    of their logits. Writing the draft anew from token i on gains about the sum of the regrets from there on, and costs
-    `cost(i)` nats. The divergence with the largest gain less cost is taken, or none if that is below 0.
+    With a `cost`, ours: the *regret* of a token is log p of the choice less log p of the token. Writing the draft anew
+    from token i on gains about the sum of the regrets from there on, and costs `cost(i)` nats. The divergence with the
+    largest gain less cost is taken, or none if that is below 0.
     """
     divergences = (
-        at for at, token in enumerate(draft) if choices[at] != token and not is_kept(logits[at], token, bias)
+        at for at, token in enumerate(draft) if rows.choice(at) != token and not is_kept(rows, at, token, bias)
     )
     if cost is None:
         return next(divergences, len(draft))
-    places = np.arange(len(draft))
-    regrets = logits[places, choices[places]] - logits[places, list(draft)]
+    regrets = np.array([rows.regret(at, token) for at, token in enumerate(draft)])
     gains = regrets[::-1].cumsum()[::-1]
     worth = {at: float(gains[at]) - cost(at) for at in divergences}
     best = max(worth, key=worth.__getitem__, default=len(draft))
     return best if best in worth and worth[best] >= 0.0 else len(draft)
 
 
-def is_kept(row: NDArray[np.float32], token: int, bias: float) -> bool:
+def is_kept(rows: Rows, row: int, token: int, bias: float) -> bool:
     """Return whether a draft token that is not the argmax wins under the bias (equation 3).
 
     (1 - bias) p(token) + bias >= (1 - bias) max p, that is max p - p(token) <= bias / (1 - bias): no biased vector is
@@ -57,8 +58,7 @@ def is_kept(row: NDArray[np.float32], token: int, bias: float) -> bool:
         return False
     if bias >= 0.5:
         return True
-    highest = row.max()
-    gap = (1.0 - float(np.exp(row[token] - highest))) / float(np.exp(row - highest).sum())
+    gap = (1.0 - math.exp(-rows.regret(row, token))) * rows.confidence(row)
     return gap <= bias / (1.0 - bias)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from livetrans.lm.rows import Logits, Rows
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -33,6 +35,11 @@ class Evaluation(Counts):
     """
 
     logits: NDArray[np.float32]
+
+    @property
+    def rows(self) -> Rows:
+        """What decoders ask of the logits."""
+        return Logits(self.logits)
 
 
 class LanguageModel(Protocol):

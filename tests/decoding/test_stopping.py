@@ -16,6 +16,7 @@ from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, DraftModel
 from livetrans.decoding.stopping import LEARNED_TOKENS, REMEMBERED_TOKENS, LengthRatio, Stop
 from livetrans.events import DecodingStats, Transcript, Translation
+from livetrans.lm.rows import Logits
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import Rule, ScriptedModel, hashed_rule, noisy_rule, word_by_word_rule
 from tests.run.scripted_run import PROMPT
@@ -54,13 +55,13 @@ def test_due_tokens_are_written_and_early_ones_only_if_the_model_is_sure(
     stop = Stop(expected, shown, k)
     row = np.array([0.0, certainty, 0.0], dtype=np.float32)
     if written < shown or due >= k + 2:
-        assert not stop.is_before(row, written)
+        assert not stop.is_before(Logits(row[None]), 0, written)
     elif due <= k - 2:
-        assert stop.is_before(row, written)
-    elif stop.is_before(row, written):
+        assert stop.is_before(Logits(row[None]), 0, written)
+    elif stop.is_before(Logits(row[None]), 0, written):
         # A less certain token stops it too, and so does one that is further ahead.
-        assert stop.is_before(row / 2, written)
-        assert stop.is_before(row, written + 1)
+        assert stop.is_before(Logits(row[None] / 2), 0, written)
+        assert stop.is_before(Logits(row[None]), 0, written + 1)
 
 
 def test_the_expected_length_is_learnt_from_finals_and_follows_them() -> None:

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.decoding.verification import accepted_length, is_kept
+from livetrans.lm.rows import Logits
 
 _logits = st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=12)
 
 
 def _accepted(logits: np.ndarray, draft: list[int], bias: float) -> int:
-    return accepted_length(logits, logits.argmax(axis=1), draft, bias)
+    return accepted_length(Logits(logits), draft, bias)
 
 
 def _probabilities(row: np.ndarray) -> np.ndarray:
@@ -29,7 +30,7 @@ def test_a_kept_token_is_the_argmax_of_the_biased_vector(values: list[float], da
     biased[token] += bias
     if np.isclose(biased[token], np.delete(biased, token).max(), atol=1e-6):
         return  # a tie within rounding: decided by the rule below
-    assert (is_kept(row, token, bias) or row.argmax() == token) == (biased.argmax() == token)
+    assert (is_kept(Logits(row[None]), 0, token, bias) or row.argmax() == token) == (biased.argmax() == token)
 
 
 def test_ties_go_to_the_argmax_at_bias_zero_and_to_the_draft_above() -> None:
