@@ -192,6 +192,19 @@ class LanguageModelSettings:
         None, "--prompt", kind="template", default_text="the one that fits the translator",
         help="Prompt template.",
     )
+    server: str = option(
+        "", "--mt-server URL", kind="server",
+        help="Translate on a server in place of --mt. It is llama-server, Ollama, LM Studio, vLLM, SGLang or one of "
+        "their like, at an address such as http://127.0.0.1:8080. What is said goes there.",
+    )
+    server_model: str = option(
+        "", "--mt-model NAME", kind="text", default_text="the server's only one",
+        help="Which of the server's models translates, see `livetrans models --mt-server URL`.",
+    )
+    key_file: Path = option(
+        UNNAMED, "--mt-key-file FILE", kind="key", default_text="LIVETRANS_MT_KEY, if that is set",
+        help="File with the server's key.",
+    )
 
 
 PAIR_TOKENS = 96

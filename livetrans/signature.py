@@ -33,6 +33,7 @@ class ModelIdentity:
     file: str
     """File name, without its folder."""
     size_bytes: int
+    """0 on a server."""
     name: str
     architecture: str
     quantisation: str
@@ -46,7 +47,7 @@ def identify(model: LanguageModel, file: Path, prompt: Prompt, threads: int) -> 
     """Return the identity of a model that was loaded from `file`."""
     return ModelIdentity(
         file=file.name,
-        size_bytes=file.stat().st_size,
+        size_bytes=file.stat().st_size if file.is_file() else 0,
         name=model.name,
         architecture=model.metadata("general.architecture") or "unknown",
         quantisation=quantisation(model),

@@ -39,7 +39,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "ctranslate2": ("livetrans.speech.speed", "livetrans.speech.whisper"),
     "faster_whisper": "livetrans.speech",
     "h11": "livetrans.serve.connection",
-    "httpx2": "livetrans.models.hub",
+    "httpx2": ("livetrans.lm.server.transport", "livetrans.models.hub"),
     "huggingface_hub": "livetrans.models.hub",
     "langcodes": "livetrans.base.languages",
     "language_data": "livetrans.base.languages",

@@ -32,6 +32,7 @@ from livetrans.decoding.verification import Sampler
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
+from livetrans.lm.server.model import ServerModel
 from livetrans.translation.translator import Translator, check_method, stops_early
 
 if TYPE_CHECKING:
@@ -328,7 +329,7 @@ def ends_of(text_of: TextOf) -> Callable[[tuple[int, ...], str], tuple[int, ...]
 
 def method_models(
     methods: Sequence[Method],
-    translator: tuple[LlamaModel, Prompt],
+    translator: tuple[LlamaModel | ServerModel, Prompt],
     opened: ExitStack,
     small: LlamaModel | None = None,
     double: tuple[LlamaModel, Prompt] | None = None,
@@ -344,9 +345,10 @@ def method_models(
     """
     from livetrans.lm.llama.checks import shared_vocabulary
 
-    vocabulary_size = shared_vocabulary(translator[0], small) if small else None
+    target = translator[0]
+    vocabulary_size = shared_vocabulary(target, small) if small and not isinstance(target, ServerModel) else None
     models: dict[str, MethodModels] = {}
-    taken: list[LlamaModel] = []
+    taken: list[LlamaModel | ServerModel] = []
     for method in methods:
         model, prompt = double if double and method.decoder.has_own_model else translator
         context = model.another_context() if model in taken else model

@@ -8,13 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from livetrans.base.errors import UsageError
 from livetrans.base.languages import Language
 from livetrans.bench.corpora import Corpus
 from livetrans.bench.run import Bench, Method, clock_for, method_models
 from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, SamplingSettings, Settings
+from livetrans.decoding import of_server
 from livetrans.events import Record
 from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.lm.server.model import COUNTING, ServerModel, open_server
 from livetrans.names.repair import NameRepairs
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
@@ -63,7 +66,22 @@ def write_run(
             opened.callback(model.close)
             return model, build_prompt(model, settings.prompt, *languages)
 
-        model, prompt = load(translator, "translator", LlamaModel)
+        model: LlamaModel | ServerModel
+        if translator.server:
+            say(f"asking the translator at {translator.server} …")
+            model = open_server(translator, maximum + 1, clock)
+            opened.callback(model.close)
+            able = of_server(is_exact=model.is_exact)
+            if unable := [method.label for method in methods if method.decoder.name not in able]:
+                raise UsageError(
+                    f"{model.kind} at {translator.server} does not tell what {unable[0]} needs; choose among "
+                    f"{', '.join(able)} with --methods"
+                )
+            prompt = build_prompt(model, translator.prompt, *languages)
+            model.learn(prompt.tokens(model, COUNTING))
+            translator = replace(translator, model=Path(model.name))
+        else:
+            model, prompt = load(translator, "translator", LlamaModel)
         small = double = small_record = double_record = None
         if draft_file:
             say(f"loading the draft model {draft_file.name} …")

@@ -30,9 +30,11 @@ from livetrans.bench.writing import write_run, write_stream
 from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
+from livetrans.cli.options import server_options
 from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import (
     TRANSLATOR_VARIABLE,
+    UNNAMED,
     LanguageModelSettings,
     MaskSettings,
     SamplingSettings,
@@ -66,6 +68,7 @@ _model = partial(click.option, metavar="MODEL")
     show_envvar=True,
     help="Translator: a GGUF file, or a name from `livetrans models`.",
 )
+@server_options
 @_model("--draft-model", help="Small translator of the same vocabulary, for spec, bild and :gamma.")
 @_model("--double-model", help="Translator that writes from both ends, for the method double.")
 @click.option("--prompt", type=click.Choice(list(TEMPLATES)), help="Prompt template.")
@@ -147,20 +150,34 @@ def _run(options: Any) -> Path:
     clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     direction = languages[0].code, languages[1].code
-    translator = find_model(TRANSLATOR, options.mt, RunLanguages(directions=(direction,)))
+    server = options.mt_server
+    if server and (options.draft_model or options.double_model or was_given("mt")):
+        raise UsageError("--mt-server takes the place of --mt, --draft-model and --double-model; drop those, or it")
+    if server:
+        translator_file, prompt, stem = UNNAMED, options.prompt, "server"
+    else:
+        translator = find_model(TRANSLATOR, options.mt, RunLanguages(directions=(direction,)))
+        translator_file, prompt, stem = translator.path, options.prompt or translator.prompt, translator.path.stem
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
-    name = f"{corpus_name}.{languages[0].code}-{languages[1].code}.{translator.path.stem}.jsonl"
+    name = f"{corpus_name}.{languages[0].code}-{languages[1].code}.{stem}.jsonl"
     output = options.output or Path(name)
     translated = find_streams(path_or_session(str(options.recorded))) if options.recorded else [options.source]
-    models = filter(None, (translator.path, draft_file, double_file))
+    models = [path for path in (translator_file, draft_file, double_file) if path not in (None, UNNAMED)]
     require_apart([("-o", output)], [*map(events_file, translated), *filter(None, [options.reference]), *models])
-    prompt = options.prompt or translator.prompt
     write_run(
         output,
         corpus,
         languages,
         methods,
-        LanguageModelSettings(translator.path, options.context, options.threads, prompt=prompt),
+        LanguageModelSettings(
+            translator_file,
+            options.context,
+            options.threads,
+            prompt=prompt,
+            server=server,
+            server_model=options.mt_model,
+            key_file=options.mt_key_file or UNNAMED,
+        ),
         draft_file=draft_file,
         double_file=double_file,
         repeats=QUICK_REPEATS if options.quick else options.repeats or REPEATS,

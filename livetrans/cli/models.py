@@ -6,7 +6,9 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,8 +18,9 @@ from livetrans.base.languages import require_two_languages
 from livetrans.base.text import file_size, visible
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
-from livetrans.config import ENGINES, BetweenSettings, Settings
+from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
 from livetrans.doctor.machine import this_machine
+from livetrans.lm.server.transport import Connection, parse_server
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
     choose_recogniser,
@@ -50,12 +53,22 @@ _language = partial(click.option, metavar="LANGUAGES", show_default=True)
 
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
+@click.option("--mt-server", metavar="URL", help="List the models of this server instead.")
+@click.option("--mt-key-file", metavar="FILE", default=UNNAMED, type=click.Path(path_type=Path), help="Its key.")
 @click.pass_context
-def command(context: click.Context, as_json: bool) -> None:
+def command(context: click.Context, as_json: bool, mt_server: str | None, mt_key_file: Path) -> None:
     """List the models, or fetch, check and remove them.
 
-    Only pull opens a connection, and `livetrans mic` and `listen` after a yes.
+    Only pull and --mt-server open a connection, and `livetrans mic` and `listen` after a yes.
     """
+    if mt_server is not None and (as_json or context.invoked_subcommand):
+        raise UsageError("--mt-server lists the server's models, a line each; give it alone")
+    if mt_server is not None:
+        from livetrans.lm.server.model import served_models
+
+        with closing(Connection(parse_server(mt_server), mt_key_file)) as connection:
+            click.echo("\n".join(map(visible, served_models(connection))) or "The server lists no models.")
+        return
     if context.invoked_subcommand is None:
         context.invoke(list_command, as_json=as_json)
     elif as_json:

@@ -58,6 +58,7 @@ from livetrans.config import (
 )
 from livetrans.decoding import DECODERS
 from livetrans.lm.families import TEMPLATES
+from livetrans.lm.server.transport import parse_server
 from livetrans.names.file import read_terms
 from livetrans.run.effect import Way, without_effect
 from livetrans.serve.address import parse_serve_address
@@ -79,6 +80,9 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "method": click.Choice([*DECODERS, PAPER_METHOD]),
     "names": Parsed(track_names),
     "pair": LANGUAGE_PAIR,
+    "key": Parsed(lambda text: Path(text).expanduser()),
+    "server": Parsed(lambda text: text and parse_server(text)),
+    "text": click.STRING,
     "place": Parsed(lambda text: text if text != OFF and parse_serve_address(text) else None),
     "room": Parsed(lambda text: parse_publish_address(text).geturl()),
     "template": click.Choice(list(TEMPLATES)),
@@ -179,6 +183,21 @@ run_option = partial(click.option, cls=RunOption)
 """Declares an option of one command."""
 OPTIONS = {key: _option(setting) for key, setting in SETTINGS.items()}
 """The option of every setting, by its key."""
+
+
+def server_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that does not run the options of a translator on a server."""
+    for key in ("mt-key-file", "mt-model", "mt-server"):
+        setting = SETTINGS[key]
+        name, _, metavar = setting.option.name.partition(" ")
+        function = click.option(
+            name,
+            metavar=metavar,
+            type=OPTIONS[key].type,
+            default=option_text(setting.default),
+            help=setting.option.help,
+        )(function)
+    return function
 
 
 class RunCommand(click.Command):

@@ -12,9 +12,9 @@ from livetrans.base.errors import SessionError, UsageError
 from livetrans.base.text import duration
 from livetrans.cli.declarations import NumberRange, complete_session
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import KINDS, OPTIONS, option_text
+from livetrans.cli.options import KINDS, OPTIONS, option_text, server_options
 from livetrans.cli.running import run_resumed, sending
-from livetrans.config import SETTINGS, OutputSettings, RecogniserSettings, Settings, with_field
+from livetrans.config import SETTINGS, UNNAMED, OutputSettings, RecogniserSettings, Settings, with_field
 from livetrans.models.chosen import choose_models
 from livetrans.run.resuming import unheard_sound
 from livetrans.session.codec import read_records
@@ -32,7 +32,17 @@ _CAPTIONS_DELAY = "How much later than the speech a stream's picture is sent."
 @click.option("--mt", metavar="MODEL", help="Translator; by default the one that the session was translated with.")
 @click.option("--captions-to", metavar="[LANG=]@FILE", type=KINDS["link"], multiple=True, help=_CAPTIONS_TO)
 @click.option("--captions-delay", metavar="SECONDS", type=NumberRange(-60, 600), default=0.0, help=_CAPTIONS_DELAY)
-def command(session: str, asr: str | None, mt: str | None, captions_to: tuple[str, ...], captions_delay: float) -> int:
+@server_options
+def command(
+    session: str,
+    asr: str | None,
+    mt: str | None,
+    captions_to: tuple[str, ...],
+    captions_delay: float,
+    mt_server: str,
+    mt_model: str,
+    mt_key_file: Path | None,
+) -> int:
     """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
     If the session has its sound (--keep-audio), sound that was not recognised is recognised too. If the replay of a
@@ -47,12 +57,33 @@ def command(session: str, asr: str | None, mt: str | None, captions_to: tuple[st
         unfinished = read_unfinished(folder, warn)
         recording = _recording(unfinished)
         rests = unheard_sound(unfinished, recording, warn) if unfinished.settings.recogniser else []
-        settings = choose_models(_settings(unfinished, asr, mt, recognises=bool(rests)), warn)
+        settings = _on_server(_settings(unfinished, asr, mt, recognises=bool(rests)), mt, mt_server)
+        settings = with_field(settings, "language_model.server_model", mt_model)
+        settings = choose_models(with_field(settings, "language_model.key_file", mt_key_file or UNNAMED), warn)
         output = OutputSettings(captions_to=captions_to, captions_delay=captions_delay)
         with sending(replace(settings, output=output)) as outlets:
             outlets.open(replace(settings, output=output), [recorder])
             outlets.start(warn, list(read_records(folder)) if outlets else ())
             return 130 if run_resumed(settings, unfinished, rests, recorder, outlets) else 0
+
+
+def _on_server(settings: Settings, mt: str | None, given: str) -> Settings:
+    """Return the settings with the server that the user named: one that a session names is a stranger's, perhaps.
+
+    Raises:
+        UsageError: the session was translated on a server, and no translator is named.
+    """
+    recorded = settings.language_model.server
+    if mt and given:
+        raise UsageError("--mt and --mt-server name two translators; drop one")
+    if recorded and not (mt or given):
+        raise UsageError(
+            f"the session was translated by the server {recorded}; give --mt-server {recorded} to go on with it, or "
+            "another translator with --mt"
+        )
+    if recorded and mt and settings.decoding.method == "prefix":
+        settings = with_field(settings, "decoding.method", Settings().decoding.method)
+    return with_field(settings, "language_model.server", given)
 
 
 def _recording(unfinished: Unfinished) -> Path | None:

@@ -18,6 +18,7 @@ from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.options import wants_screen
 from livetrans.config import OutputSettings, Settings
 from livetrans.events import Event, Notice, Record, RunEnded, SourceProgress
+from livetrans.lm.server.transport import privacy
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
@@ -352,13 +353,14 @@ def _run_on_screen(
             asked.set()
             return count()
 
+        leaves = privacy(pipeline.settings.language_model.server)
         app = LivetransApp(
             pipeline,
             snapshot,
             source.title,
             save=save,
             ending_signals=signals,
-            limit="synthetic voices only" if source.embedded else "",
+            limit=", ".join(filter(None, ["synthetic voices only" if source.embedded else "", leaves])),
             server=server,
             outlets=outlets,
         )

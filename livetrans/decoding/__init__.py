@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from livetrans.config import DecodingSettings
 from livetrans.decoding.double import double
 from livetrans.decoding.drafting import MOST_SMALL_TOKENS, DraftModel, Proposal
+from livetrans.decoding.keeping import careful_prefix, kept_prefix
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.verification import log_probability
 from livetrans.decoding.window import careful_final, live_window
@@ -86,6 +87,7 @@ def bild(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decode
 
 _MODEL = "livetrans.lm.llama.model:LlamaModel"
 DraftModelUse = Literal["none", "can", "must"]
+Asked = Literal["text", "scores", "logits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class Decoder:
     """Whether it can draw tokens, which needs an output that is not drafted from the previous one."""
     model: str = _MODEL
     """The module and the class of the models that it works with."""
+    asks: Asked = "logits"
+    """What it asks of a model: to write on, also for the probabilities of a draft, or for whole rows of logits."""
 
     @property
     def biased(self) -> bool:
@@ -127,16 +131,26 @@ class Decoder:
 DECODERS: dict[str, Decoder] = {
     row.name: row
     for row in (
-        Decoder("rt", "anew at each update", retranslation, draft_model="none", draws=True),
-        Decoder("ssbd", "with the previous output as a draft", ssbd, ("bias",)),
+        Decoder("rt", "anew at each update", retranslation, draft_model="none", draws=True, asks="text"),
+        Decoder("ssbd", "with the previous output as a draft", ssbd, ("bias",), asks="scores"),
         Decoder(
             "window",
             "with the end of the previous output as a draft",
             live_window,
             ("bias", "window", "margin", "final_window", "early_stop"),
             final=careful_final,
+            asks="scores",
         ),
-        Decoder("cd", "by appending only", continuous),
+        Decoder(
+            "prefix",
+            "behind the beginning of the previous output",
+            kept_prefix,
+            ("window", "final_window"),
+            final=careful_prefix,
+            draft_model="none",
+            asks="text",
+        ),
+        Decoder("cd", "by appending only", continuous, asks="text"),
         Decoder("spec", "anew, with a draft model", speculative, draft_model="must", draws=True),
         Decoder(
             "bild",
@@ -158,4 +172,9 @@ DECODERS: dict[str, Decoder] = {
 }
 
 
-__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel"]
+def of_server(*, is_exact: bool) -> list[str]:
+    """Return the decoders that a server can serve, which scores drafts (`is_exact`) or only writes on."""
+    return [row.name for row in DECODERS.values() if row.asks == "text" or (is_exact and row.asks == "scores")]
+
+
+__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel", "of_server"]

@@ -32,6 +32,10 @@ Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
 """Returns, from the target's rows (tokens + 1, vocabulary), the number of accepted tokens and the next token."""
 
 
+Change = tuple[int, int | None]
+"""A place in the draft, and the token that a model would write there instead; None where it would end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The segment's previous output, from which the next one is drafted."""
@@ -43,6 +47,8 @@ class Draft:
     """The source in that prompt."""
     hidden_tokens: int = 0
     """Last tokens that were not shown: to change them erases nothing."""
+    doubted: Change | None = None
+    """The change of shown tokens that its update asked for and did not make (`livetrans.decoding.keeping`)."""
 
     @property
     def shown_tokens(self) -> int:
@@ -56,6 +62,8 @@ class Decoded:
     tokens: tuple[int, ...]
     stats: DecodingStats
     accepted: tuple[Span, ...] = ()
+    doubted: Change | None = None
+    """See `Draft.doubted`."""
 
 
 class Decoding:
@@ -96,6 +104,10 @@ class Decoding:
     def is_over(self) -> bool:
         """Whether the output has reached the length cap or ends in a repetition loop."""
         return len(self.output) >= self.maximum_tokens or loop_length(self.output) > 0
+
+    def anew(self) -> Decoding:
+        """Return another decoding of the same update, which has not begun."""
+        return Decoding(self.model, self.prompt, self.maximum_tokens, source=self.source, stop=self.stop)
 
     def restart(self, template: Sequence[int]) -> None:
         """Evaluate the prompt's template alone: moved cells stand out of order, which changes the rounding."""

@@ -15,6 +15,7 @@ from livetrans.base.sequences import common_prefix_length
 from livetrans.base.text import has_unspaced_script
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
+from livetrans.lm.port import unit_tokens
 from livetrans.lm.prompts import TextOf, text_of_tokens
 from livetrans.metrics.captions import screen_units
 
@@ -45,7 +46,7 @@ def careful_final(decoding: Decoding, draft: Draft, settings: DecodingSettings) 
 
 
 def _decode(decoding: Decoding, draft: Draft, settings: DecodingSettings, window: int) -> Decoded:
-    keepable, lost_end = _keepable_tokens(decoding, draft)
+    keepable, lost_end = keepable_tokens(decoding, draft)
     kept = max(keepable - window, 0)
     frozen = _freeze(decoding, draft, kept)
     words_taken_back = words_taken_back_from(draft, text_of_tokens(decoding.model))
@@ -77,14 +78,15 @@ def words_taken_back_from(draft: Draft, text_of: TextOf) -> Callable[[int], floa
     )
 
 
-def _keepable_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
+def keepable_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
     """Return how many draft tokens may stay whatever the model prefers, and whether the source lost its end.
 
     None may stay if the source was rewritten, or lost its end: the words that were cut off begin the next segment, or
     were never said. The window is left out of the count. The text around the source makes no difference.
     """
     unchanged = common_prefix_length(draft.source, decoding.source)
-    changed, new = len(draft.source) - unchanged, len(decoding.source) - unchanged
+    unit = unit_tokens(decoding.model)
+    changed, new = (len(draft.source) - unchanged) * unit, (len(decoding.source) - unchanged) * unit
     lost_end = new <= REWRITTEN_TOKENS and changed - new > LOST_TOKENS
     if not draft.source or lost_end or changed > REWRITTEN_TOKENS:
         return 0, lost_end

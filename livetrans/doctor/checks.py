@@ -16,6 +16,7 @@ from livetrans.base.installation import build_command, install_command
 from livetrans.base.text import file_size
 from livetrans.config import Settings
 from livetrans.doctor.machine import this_machine
+from livetrans.lm.server.transport import privacy
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR
 from livetrans.models.chosen import (
     EMBEDDED,
@@ -133,11 +134,16 @@ def check_models(settings: Settings) -> Finding:
     import psutil  # type: ignore[import-untyped]
 
     assert settings.recogniser is not None
-    translators = [way.language_model.model for way in settings.directions]
+    server = settings.language_model.server
+    translators = [] if server else [way.language_model.model for way in settings.directions]
     sizes = {path: size_on_disk(path) for path in (settings.recogniser.model, *translators)}
     free = psutil.virtual_memory().available
     text = ", ".join(f"{path.name} ({file_size(size)})" for path, size in sizes.items())
     text += f"; {file_size(free)} of memory is free"
+    if server:
+        way = "by log-probabilities" if settings.decoding.method != "prefix" else "behind kept prefixes"
+        text += f"; {settings.language_model.model} at {server} translates {way}"
+        text += f", and {leaves}" if (leaves := privacy(server)) else ""
     if sum(sizes.values()) > free:
         return Finding("models", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
     if embedded := embedded_notice(settings):

@@ -115,6 +115,11 @@ class LanguageModel(Protocol):
         """Free the model; it is not used afterwards."""
 
 
+def unit_tokens(model: LanguageModel) -> float:
+    """Return how many tokens one of the model's ids stands for: one, but for a server of text, whose ids are words."""
+    return float(getattr(model, "unit_tokens", 1.0))
+
+
 class ModelWrapper:
     """A language model that passes every call on to another, but for those that a subclass overrides."""
 

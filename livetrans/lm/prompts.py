@@ -45,6 +45,8 @@ class Prompt:
 
 def choose_template(model: LanguageModel) -> str:
     """Return the name of the template that fits the model's metadata."""
+    if family := getattr(model, "family", None):  # A server tells no metadata.
+        return str(family)
     is_marked = all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>"))
     return family_of(model.metadata, is_marked=is_marked)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -70,6 +70,8 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         UsageError: a language that no recogniser knows, or a model that is not of the engine.
         ModelError: there is no such model; the sentence lists what was found, and how to fetch one.
     """
+    if settings.language_model.server:
+        return _with_recogniser(_on_server(settings), notify)
     try:
         translator, *back = choose_translators(settings)
     except MissingModel as error:
@@ -88,6 +90,33 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
     if settings.draft_model:
         draft = replace(settings.draft_model, model=find_model(DRAFT_MODEL, settings.draft_model.model).path)
         settings = replace(settings, draft_model=draft)
+    return _with_recogniser(settings, notify)
+
+
+def _on_server(settings: Settings) -> Settings:
+    """Return the settings for what the server can do, which is asked.
+
+    Raises:
+        UsageError: it cannot do what the method needs.
+        ModelError: it cannot be used.
+    """
+    from livetrans.base.clock import SystemClock
+    from livetrans.decoding import of_server
+    from livetrans.lm.server.model import open_server
+
+    with closing(open_server(settings.language_model, 1, SystemClock())) as model:
+        method, able = settings.decoding.method, of_server(is_exact=model.is_exact)
+        if method not in able:
+            if method != Settings().decoding.method:
+                place = f"{model.kind} at {settings.language_model.server}"
+                raise UsageError(f"{place} does not tell what {method} needs; choose --method {' or '.join(able)}")
+            settings = with_field(settings, "decoding.method", "prefix")
+        settings = with_field(settings, "language_model.model", Path(model.name))
+        return replace(settings, between=settings.between and replace(settings.between, model=Path(model.name)))
+
+
+def _with_recogniser(settings: Settings, notify: Callable[[Notice], None]) -> Settings:
+    """Return the settings with the recogniser's path, and with what it has to know."""
     if settings.recogniser is None:
         return settings
     recogniser, model = settings.recogniser, choose_recogniser(settings)

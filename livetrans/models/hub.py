@@ -1,4 +1,4 @@
-"""The Hugging Face hub; the only module that connects to other machines, and that imports huggingface_hub and httpx2.
+"""The Hugging Face hub; the only module that imports huggingface_hub.
 
 Files are fetched by plain HTTP, not by Xet: HTTP continues where a transfer was cut, and its bytes can be counted as
 they arrive. The settings of the hub's library hold: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_OFFLINE; and the proxy

@@ -23,10 +23,10 @@ def lacking(settings: Settings) -> Mapping[str, FoundModel | None]:
     """
     assert settings.recogniser is not None
     wanted: dict[str, FoundModel | None] = {}
-    for kind, choose, named in (
-        (RECOGNISER, _recognisers, settings.recogniser.model != UNNAMED),
-        (TRANSLATOR, choose_translators, settings.language_model.model != UNNAMED),
-    ):
+    needed = [(RECOGNISER, _recognisers, settings.recogniser.model != UNNAMED)]
+    if not settings.language_model.server:
+        needed.append((TRANSLATOR, choose_translators, settings.language_model.model != UNNAMED))
+    for kind, choose, named in needed:
         model = None
         with suppress(ModelError):
             model, *_ = choose(settings)

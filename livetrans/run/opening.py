@@ -5,11 +5,12 @@ Listening: source, gate, recogniser, transcriber. Translating: model, prompt, dr
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count, repeat
 from typing import TYPE_CHECKING
 
 from livetrans.audio.bleed import BleedFilter, Played
@@ -19,6 +20,9 @@ from livetrans.base.languages import AUTO
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
 from livetrans.decoding import DECODERS
 from livetrans.events import AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
+from livetrans.lm.prompts import build_prompt
+from livetrans.lm.server.model import COUNTING, ServerModel, open_server
+from livetrans.lm.server.transport import PRIVACY, ServerFault, privacy
 from livetrans.models.catalogue import ONNX, WHISPER_CPP
 from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
@@ -51,6 +55,14 @@ if TYPE_CHECKING:
 _LARGE_MODEL_BYTES = 200_000_000
 """From this size on loading takes long enough to show how far it is. By size and not by time, because the events of a
 run at full speed may not depend on the machine."""
+
+
+SERVER = "server"
+"""What notices about a server's absence have as their subject."""
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each attempt to reach a server that failed; the last one again and again."""
+QUICK_SECONDS, QUICK_FAILURES = 5.0, 8
+"""A server that fails so often, each time so soon after it answered again, cannot translate: waiting does not help."""
 
 
 def from_live(
@@ -274,6 +286,10 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
                 raise UsageError("--draft-model needs one translator for both directions; drop it, or --mt-back")
             back = open_model(way, clock, publish)
             opened.callback(back.close)
+        if isinstance(model, ServerModel):
+            model.learn(
+                build_prompt(model, settings.language_model.prompt, *languages(settings)).tokens(model, COUNTING)
+            )
         prompt = prepare_prompt(model, settings, languages(settings))
         draft_model = open_draft_model(settings, model, prompt, publish)
         if draft_model:
@@ -285,10 +301,14 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         translator = identify(model, settings.language_model.model, prompt, model.threads)
         models = [model, *([draft_model.model] if draft_model else []), *([back] if back else [])]
         reload = reloading_once("translator", models, publish)
+        if isinstance(model, ServerModel):
+            reload = waiting_for(model, prompt.tokens(model, "."), publish)
         return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload)
 
 
-def open_sampler(settings: Settings, model: LlamaModel, clock: Clock, publish: Publish) -> SpeedupSampler | None:
+def open_sampler(
+    settings: Settings, model: LlamaModel | ServerModel, clock: Clock, publish: Publish
+) -> SpeedupSampler | None:
     """Return the sampler of the speedup; None if it is not wanted, or the run needs more than its one model.
 
     Its contexts are opened with its first sample: a run that is never idle does without that memory.
@@ -298,14 +318,45 @@ def open_sampler(settings: Settings, model: LlamaModel, clock: Clock, publish: P
 
     method = settings.decoding.method
     repeatable = method != "rt" and not settings.draft_model and DECODERS[method].model_class() is LlamaModel
-    if not (settings.output.speedup and repeatable):
+    if not (settings.output.speedup and repeatable and isinstance(model, LlamaModel)):
         return None
     cores = model.threads if runs_on_cpu() else 1
     return SpeedupSampler(model.another_context, clock, publish, cores=cores)
 
 
-def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
+def waiting_for(model: ServerModel, prompt: Sequence[int], publish: Publish) -> Callable[[Exception], None]:
+    """Return a function that waits until a server that failed answers again, and raises what waiting does not help."""
+    failed_at, quick = -math.inf, 0
+
+    def wait(error: Exception) -> None:
+        nonlocal failed_at, quick
+        now = model.clock.now()
+        quick = quick + 1 if now - failed_at < QUICK_SECONDS else 0
+        if not isinstance(error, ServerFault) or quick >= QUICK_FAILURES:
+            raise error
+        publish(Notice("warning", f"The translator is away: {error}. Captions follow when it is back.", SERVER))
+        for pause in chain(PAUSES, repeat(PAUSES[-1])):
+            model.clock.sleep(pause)
+            try:
+                model.reload()
+                model.evaluate(prompt)
+            except ServerFault:
+                continue
+            break
+        failed_at = model.clock.now()
+        publish(Notice("info", "The translator is back.", SERVER))
+
+    return wait
+
+
+def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel | ServerModel:
     """Load the translator's model; publish the progress if that takes long."""
+    rows = settings.decoding.maximum_output_tokens + 1
+    if settings.language_model.server:
+        server = open_server(settings.language_model, rows, clock)
+        if notice := privacy(settings.language_model.server):
+            publish(Notice("warning", f"{notice[0].upper()}{notice[1:]}, where {server.name} translates it.", PRIVACY))
+        return server
     from livetrans.lm.llama.checks import check_model
 
     path = settings.language_model.model
@@ -321,7 +372,6 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
             publish(Notice("info", f"loading the translator {path.name} … {quarter * 25} %"))
 
     check_model(path)
-    rows = settings.decoding.maximum_output_tokens + 1
     model_class = DECODERS[settings.decoding.method].model_class()
     model = model_class(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
     wished = settings.language_model.context_tokens

@@ -262,6 +262,7 @@ class Pipeline(Run):
                 has_changed = self._ladder.update(behind, now)
                 level = self._ladder.level
                 holds = level >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping
+                holds = holds and not self.settings.language_model.server  # Which takes no time of this machine.
                 self._change.notify_all()  # Partials may be taken again.
             if listener:
                 listener.pass_factor = LEVELS[level].pass_factor
@@ -284,6 +285,8 @@ class Pipeline(Run):
         cost = self._backlog.real_time_factor
         if self._backlog.finals <= FINALS_IN_HAND:
             return "This machine is too slow for the recogniser; try a smaller one with --asr."
+        if server := self.settings.language_model.server:
+            return f"The translator at {server} is too slow, or away; take a smaller model there, or wait."
         needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
         return f"This machine is too slow for the translator{needs}; try a smaller one with --mt."
 

@@ -16,6 +16,7 @@ from livetrans.decoding.stopping import LengthRatio
 from livetrans.events import Caption, Notice, Transcript, Translation
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
+from livetrans.lm.server.model import ServerModel
 from livetrans.lm.stand_ins import NameTokens, WithNames, stand_ins
 from livetrans.names.wanted import kept, wanted_of
 from livetrans.run.publisher import Publish, warning_once
@@ -144,7 +145,9 @@ class Translating:
     sampler: SpeedupSampler | None = None
     """Measures the speedup of a live run; None if it is not measured."""
     reload: Callable[[Exception], None] | None = None
-    """Loads a translator that failed again, or raises the failure; the update is then translated again."""
+    """Loads a translator that failed again, or waits for it, or raises the failure; the update is then translated
+    again.
+    """
 
     def translate(
         self,
@@ -167,15 +170,16 @@ class Translating:
             is_wanted = is_microphone or lane.language in wanted or settings.between
             if not (transcript.final or is_wanted or has_time()):
                 return
-            try:
-                update = lane.translate(transcript, settings, publish)
-            except UsageError:
-                raise
-            except Exception as error:
-                if self.reload is None:
+            while True:
+                try:
+                    update = lane.translate(transcript, settings, publish)
+                    break
+                except UsageError:
                     raise
-                self.reload(error)
-                update = lane.translate(transcript, settings, publish)
+                except Exception as error:
+                    if self.reload is None:
+                        raise
+                    self.reload(error)
             if self.sampler and update and not is_microphone:
                 self.sampler.add(update, is_shown=bool(settings.between) or lane.language in (None, shown))
             elif self.sampler and transcript.final:
@@ -194,11 +198,11 @@ def _spoken(code: str) -> Language:
 
 def open_lanes(
     settings: Settings,
-    model: LlamaModel,
+    model: LlamaModel | ServerModel,
     prompt: Prompt,
     draft_model: DraftModel | None,
     publish: Publish,
-    back: LlamaModel | None = None,
+    back: LlamaModel | ServerModel | None = None,
 ) -> list[Lane]:
     """Open a lane for each language of the captions, the first one in the contexts that have evaluated `prompt`.
 
@@ -293,7 +297,9 @@ def _with_names(
     return WithNames(model, tokens), draft_model
 
 
-def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:
+def open_draft_model(
+    settings: Settings, target: LlamaModel | ServerModel, prompt: Prompt, publish: Publish
+) -> DraftModel | None:
     """Load the draft model, if the run has one, and evaluate its prompt: a second context, owned by the same thread.
 
     Raises:
@@ -303,7 +309,7 @@ def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, pub
     from livetrans.lm.llama.checks import load_draft_model, shared_vocabulary
 
     draft = settings.draft_model
-    if draft is None:
+    if draft is None or isinstance(target, ServerModel):
         return None
     publish(Notice("info", f"loading the draft model {draft.model.name} …"))
     model = load_draft_model(draft.model, settings.language_model, target.clock)

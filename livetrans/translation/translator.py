@@ -16,7 +16,7 @@ from livetrans.decoding.stopping import Stop
 from livetrans.decoding.verification import Sampler
 from livetrans.decoding.window import words_taken_back_from
 from livetrans.events import DecodingStats, Span, Transcript, Translation
-from livetrans.lm.port import LanguageModel
+from livetrans.lm.port import LanguageModel, unit_tokens
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.lm.stand_ins import LIMIT, WithNames
 
@@ -79,7 +79,8 @@ class Translator:
             self.forget(segment)
         else:
             kept = decoded.tokens[: len(decoded.tokens) - hidden] if mask.mode == "output" else decoded.tokens
-            self._drafts[segment] = Draft(kept, tokens, source, hidden - (len(decoded.tokens) - len(kept)))
+            hidden_of_kept = hidden - (len(decoded.tokens) - len(kept))
+            self._drafts[segment] = Draft(kept, tokens, source, hidden_of_kept, decoded.doubted)
         translation = self._translation(transcript, decoded, decoding.method, hidden)
         seconds = self._model.clock.now() - started - decoded.stats.total_seconds
         return replace(translation, stats=replace(decoded.stats, other_seconds=seconds))
@@ -91,7 +92,7 @@ class Translator:
         the word before that too, which the mark would change.
         """
         written = len(decoded.tokens)
-        hidden = 0 if mask.mode == "none" else min(mask.k, written)
+        hidden = 0 if mask.mode == "none" else min(round(mask.k / unit_tokens(self._model)), written)
         if decoded.stats.stopped:
             hidden = 2 if self._ends_with_mark(decoded.tokens) else 1
         return min(hidden, written - common_prefix_length(decoded.tokens, draft.tokens[: draft.shown_tokens]))

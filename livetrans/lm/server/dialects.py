@@ -1,0 +1,218 @@
+"""What each kind of server is asked, and how it answers.
+
+A dialect yields `Row`s: of the context's tokens from a place on, and then of the tokens that the server writes. Those
+of text know only what the server writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import exp
+from typing import NamedTuple, Protocol
+
+from livetrans.lm.server.transport import Connection, Json, ServerFault
+
+NO_PENALTY = {"temperature": 0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+"""Stated, because vLLM takes defaults from the model's files."""
+
+
+class Row(NamedTuple):
+    """What is known of one prediction."""
+
+    choice: int
+    choice_log: float = 0.0
+    token: int | None = None
+    """The context's token at this place; None for one that the server writes."""
+    token_log: float = 0.0
+
+
+class ServerRows:
+    """The face `livetrans.lm.rows.Rows` of what a server sent."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def choice(self, row: int) -> int:
+        return self._rows[row].choice
+
+    def regret(self, row: int, token: int) -> float:
+        found = self._rows[row]
+        if token == found.choice:
+            return 0.0
+        if token != found.token:
+            raise KeyError(f"token {token} was not scored")
+        return found.choice_log - found.token_log
+
+    def confidence(self, row: int) -> float:
+        return exp(self._rows[row].choice_log)
+
+
+class Tokens(Protocol):
+    """A dialect of token ids, which scores a context."""
+
+    name: str
+
+    def tokenize(self, text: str, *, whole: bool = False) -> list[int]:
+        """Return the ids of a text; with `whole`, with those that begin and end a text."""
+
+    def detokenize(self, tokens: Sequence[int]) -> str: ...
+
+    def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
+        """Yield the rows that predict the context's tokens from `start` on, then those of up to `most` further ones.
+
+        Tokens that end a generation are added to `ends`.
+
+        Raises:
+            ServerFault: the server scored other tokens than it was sent, or fewer.
+        """
+
+
+class Text(Protocol):
+    """A dialect of text."""
+
+    name: str
+
+    def text(self, prompt: str, most: int) -> Iterator[str]:
+        """Yield what the server writes after the prompt, as it comes; raise ServerFault if it breaks off."""
+
+
+class VLLM:
+    """vLLM's completions with token ids. `skip_reading_prefix_cache` is never sent: with it, 0.32 ends itself."""
+
+    name = "vLLM"
+
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model = connection, model
+
+    def tokenize(self, text: str, *, whole: bool = False) -> list[int]:
+        body = {"model": self._model, "prompt": text, "add_special_tokens": whole}
+        return [int(token) for token in self._connection.post("/tokenize", body)["tokens"]]
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        return str(self._connection.post("/detokenize", {"model": self._model, "tokens": [*tokens]})["prompt"])
+
+    def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
+        context = [*context]
+        if start < len(context):
+            answer = self._ask(context, 1, prompt_logprobs=1)["choices"][0]
+            scored = answer["prompt_logprobs"]
+            if len(scored) != len(context):
+                raise ServerFault(f"vLLM scored {len(scored)} of {len(context)} tokens; restart it, or take another")
+            for at in range(start, len(context)):
+                yield _of_vllm(scored[at], context[at])
+            written = _written(answer, ends)
+            yield from written
+            if written[-1].choice in ends:
+                return
+            context.append(written[-1].choice)
+        for part in self._connection.stream("/v1/completions", self._body(context, most) | {"stream": True}):
+            for choice in part.get("choices", ()):
+                yield from _written(choice, ends)
+
+    def _ask(self, context: list[int], most: int, **more: int) -> Json:
+        return self._connection.post("/v1/completions", self._body(context, most) | more)
+
+    def _body(self, context: list[int], most: int) -> Json:
+        self._connection.requests += 1
+        asked = {"model": self._model, "prompt": context, "max_tokens": most, "logprobs": 1, "return_token_ids": True}
+        return asked | NO_PENALTY
+
+
+def _of_vllm(entry: Json, token: int) -> Row:
+    logs = {int(name): float(one["logprob"]) for name, one in entry.items()}
+    best = max(logs, key=lambda one: (logs[one], one != token))
+    return Row(best, logs[best], token, logs[token])
+
+
+def _written(choice: Json, ends: set[int]) -> list[Row]:
+    """Return the rows of what vLLM wrote, and learn the token that ended it."""
+    tokens = [int(token) for token in choice.get("token_ids") or ()]
+    if choice.get("finish_reason") == "stop" and tokens:
+        ends.add(tokens[-1])
+    logs = (choice.get("logprobs") or {}).get("token_logprobs") or ()
+    if len(logs) != len(tokens):
+        raise ServerFault(f"vLLM sent {len(logs)} log-probabilities for {len(tokens)} tokens; take another version")
+    return [Row(token, float(log)) for token, log in zip(tokens, logs, strict=True)]
+
+
+class SGLang:
+    """SGLang's `/generate`: one request scores the draft, keeps the cache of what stands before it, and goes on."""
+
+    name = "SGLang"
+
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model = connection, model
+
+    def tokenize(self, text: str, *, whole: bool = False) -> list[int]:
+        body = {"prompt": text, "add_special_tokens": whole}
+        return [int(token) for token in self._connection.post("/tokenize", body)["tokens"]]
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        return str(self._connection.post("/detokenize", {"tokens": [*tokens]})["text"])
+
+    def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
+        self._connection.requests += 1
+        body: Json = {
+            "input_ids": [*context],
+            "return_logprob": True,
+            "logprob_start_len": start - 1,  # The first place has no value. Before it the cache is kept.
+            "top_logprobs_num": 1,
+            "stream": True,
+            "sampling_params": NO_PENALTY | {"max_new_tokens": most},
+        }
+        written, is_first = 0, True
+        for part in self._connection.stream("/generate", body):
+            found = part["meta_info"]
+            if is_first:
+                is_first = False
+                own, top = found["input_token_logprobs"][1:], found["input_top_logprobs"][1:]
+                if [int(one[1]) for one in own] != [*context[start:]]:
+                    raise ServerFault("SGLang scored other tokens than it was sent; restart it, or take another server")
+                for (log, token, *_), ((best_log, best, *_), *_) in zip(own, top, strict=True):
+                    yield Row(int(token) if log >= best_log else int(best), max(log, best_log), int(token), log)
+            new = found["output_token_logprobs"][written:]
+            written += len(new)
+            reason = found.get("finish_reason") or {}
+            if reason.get("type") == "stop" and isinstance(reason.get("matched"), int):
+                ends.add(reason["matched"])
+            for log, token, *_ in new:
+                yield Row(int(token), float(log))
+
+
+class Completions:
+    """`/v1/completions` as llama-server, vLLM, LM Studio, mlx_lm.server and llama_cpp.server have it."""
+
+    name = "completions"
+
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model = connection, model
+
+    def text(self, prompt: str, most: int) -> Iterator[str]:
+        self._connection.requests += 1
+        body = {"model": self._model, "prompt": prompt, "max_tokens": most, "temperature": 0, "stream": True}
+        has_ended = False
+        for part in self._connection.stream("/v1/completions", body):
+            for choice in part["choices"]:
+                has_ended = has_ended or choice.get("finish_reason") is not None
+                yield choice.get("text") or ""
+        if not has_ended:
+            raise ServerFault(f"{self._connection.url} broke off in its answer; look at what it printed")
+
+
+class Ollama:
+    """Ollama's own `/api/generate`, without a template."""
+
+    name = "Ollama"
+
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model = connection, model
+
+    def text(self, prompt: str, most: int) -> Iterator[str]:
+        self._connection.requests += 1
+        options = {"temperature": 0, "num_predict": most, "repeat_penalty": 1.0}
+        body = {"model": self._model, "prompt": prompt, "raw": True, "think": False, "keep_alive": "30m"}
+        part: Json = {}
+        for part in self._connection.stream("/api/generate", body | {"options": options, "stream": True}):
+            yield part["response"]
+        if not part.get("done"):
+            raise ServerFault(f"{self._connection.url} broke off in its answer; look at what it printed")

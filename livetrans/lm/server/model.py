@@ -1,0 +1,376 @@
+"""A language model on a server, with the port's face as far as the decoders ask for it.
+
+An evaluation asks the server to go on from the context. What it writes further is kept: the next evaluation that only
+adds the server's own choice takes it from there, without a request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import PurePath
+from typing import Self
+
+import numpy as np
+
+from livetrans.base.clock import Clock
+from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.text import UNSPACED
+from livetrans.config import LanguageModelSettings
+from livetrans.lm.families import family_of
+from livetrans.lm.port import Evaluation
+from livetrans.lm.rows import Rows
+from livetrans.lm.server.dialects import VLLM, Completions, Ollama, Row, ServerRows, SGLang, Text, Tokens
+from livetrans.lm.server.transport import Connection, ServerFault
+
+_PIECE = re.compile(f"\\s*(?:[{UNSPACED}]|[^\\s{UNSPACED}]+)")
+_CONTROL = re.compile(r"([<\[])(?=\S)")
+"""Where control tokens begin: a server recognises them in what people said too, so that a space breaks them."""
+_WORD_TOKENS = 1.5
+"""Tokens of a word: settings are in tokens, and the ids of a text server stand for words."""
+_CONTEXT_TOKENS = 4096
+"""Assumed where a server does not tell."""
+_THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
+_END = 0
+COUNTING = "1 2 3 4 5 6 7 8 9"
+"""A text that every translator can begin to translate."""
+_EMBEDDED = re.compile(r"livetrans-([a-z]{2})-([a-z]{2})\b")
+_ARCHITECTURES = ("qwen3", "gemma4", "gemma3", "gemma", "tower", "hunyuan", "llama")
+
+
+class Pieces:
+    """Words, each with the space before it, and characters of scripts without spaces, as ids."""
+
+    def __init__(self) -> None:
+        self._texts = [""]
+        self._ids: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """Return the id of a text, which is one piece."""
+        found = self._ids.get(text)
+        if found is None:
+            found = self._ids[text] = len(self._texts)
+            self._texts.append(text)
+        return found
+
+    def of(self, text: str) -> list[int]:
+        return [self.number(piece) for piece in _PIECE.findall(text)]
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return "".join(self._texts[token] for token in tokens)
+
+
+class OfText:
+    """A server of text: its ids are pieces, and it says what it would write, but not what it thinks of other words."""
+
+    is_exact = False
+    unit_tokens = _WORD_TOKENS
+    beginning: tuple[int, ...] = ()
+
+    def __init__(self, dialect: Text) -> None:
+        self.dialect = dialect
+        self.pieces = Pieces()
+        self.drops_space = False
+        """Whether an output begins without the space that the server writes first, because its tokenizer adds one."""
+        self._templates: set[int] = set()
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        if not special:
+            return self.pieces.of(_CONTROL.sub(r"\1 ", text))
+        token = self.pieces.number(text)
+        self._templates.add(token)
+        return [token] if text else []
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return self.pieces.text(tokens).encode()
+
+    def metadata(self, key: str) -> str | None:
+        return None
+
+    def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
+        """Yield the pieces that the server writes, up to the end of a line; asking for scores is an error."""
+        if start < len(context):
+            raise ModelError(f"{self.dialect.name} gives no log-probabilities of a text; choose --method prefix")
+        ends.add(_END)
+        held, is_first, has_begun = "", context[-1] in self._templates, False
+        for part in _without_thought(self.dialect.text(self.pieces.text(context), round(most * _WORD_TOKENS))):
+            held += part
+            if is_first and self.drops_space and not has_begun:
+                held = held.lstrip(" ")
+            found = [*_PIECE.finditer(held)]
+            for piece in found[:-1]:
+                if has_begun and "\n" in piece.group():
+                    yield Row(_END)
+                    return
+                has_begun = True
+                yield Row(self.pieces.number(piece.group()))
+            held = held[found[-1].start() :] if found else held
+        if held.strip() and not (has_begun and "\n" in held.rstrip()):
+            yield Row(self.pieces.number(held.rstrip()))
+        yield Row(_END)
+
+    def learn_seam(self, prompt: list[int], most: int) -> None:
+        """Find out how the server goes on from a text that ends with a part of its own answer.
+
+        Raises:
+            ModelError: it begins anew.
+        """
+        for self.drops_space in (False, True):
+            first = [row.choice for row in self.rows(prompt, len(prompt), most, set())][:-1]
+            for count in {len(first) // 2, len(first) // 3} - {0}:
+                if next(self.rows([*prompt, *first[:count]], len(prompt) + count, most, set())).choice == first[count]:
+                    return
+        if len(first) > 1:
+            raise ModelError(
+                f"{self.dialect.name} begins anew where it was given the beginning of a translation; take a server "
+                "that continues a text, such as llama-server"
+            )
+
+
+class OfTokens:
+    """A server of token ids, which scores a draft."""
+
+    is_exact = True
+    unit_tokens = 1.0
+
+    def __init__(self, dialect: Tokens) -> None:
+        self.dialect = dialect
+        self._tokenize = lru_cache(4096)(dialect.tokenize)
+        self._detokenize = lru_cache(65536)(self._piece)
+        self.rows = dialect.rows
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        return [*self._tokenize(text if special else _CONTROL.sub(r"\1 ", text))] if text else []
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        text = "".join(map(self._detokenize, tokens))
+        if "\ufffd" in text:  # A part of a character: the whole shows which.
+            text = self.dialect.detokenize([*self._anchor, *tokens])[len(self._anchor_text) :].rstrip("\ufffd")
+        return text.encode()
+
+    def metadata(self, key: str) -> str | None:
+        if key == "tokenizer.ggml.model":  # Such tokenizers put a space before every text.
+            return "llama" if len(self.dialect.tokenize(" a")) > len(self.dialect.tokenize("a")) else None
+        return str(self.beginning[0]) if key == "tokenizer.ggml.bos_token_id" and self.beginning else None
+
+    @cached_property
+    def beginning(self) -> tuple[int, ...]:
+        plain, whole = self.dialect.tokenize("a"), self.dialect.tokenize("a", whole=True)
+        return tuple(whole[: next((at for at in range(len(whole)) if whole[at : at + len(plain)] == plain), 0)])
+
+    @cached_property
+    def _anchor(self) -> list[int]:
+        return self.dialect.tokenize("a")
+
+    @cached_property
+    def _anchor_text(self) -> str:
+        return self.dialect.detokenize(self._anchor)
+
+    def _piece(self, token: int) -> str:
+        """Return a token's text, with the space before it, which a tokenizer leaves out at the start of a text."""
+        return self.dialect.detokenize([*self._anchor, token])[len(self._anchor_text) :]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServerEvaluation(Evaluation):
+    """What a server sent; its logits have shape (last_rows, 0). A forward pass is a request."""
+
+    scored: ServerRows
+
+    @property
+    def rows(self) -> Rows:
+        return self.scored
+
+
+class ServerModel:
+    """A context on a server; see `livetrans.lm.port.LanguageModel`, whose `evaluate` gives no logits here."""
+
+    threads = 0
+
+    def __init__(
+        self,
+        connection: Connection,
+        of: OfText | OfTokens,
+        name: str,
+        template: str,
+        context_tokens: int,
+        maximum_rows: int,
+        clock: Clock,
+    ) -> None:
+        self.connection, self.name, self.maximum_rows, self.clock = connection, name, maximum_rows, clock
+        self.context_tokens = round(context_tokens / of.unit_tokens)
+        self._of, self._template = of, template
+        self._ends: set[int] = set()
+        self._answer: Iterator[Row] | None = None
+        self._known: list[int] = []
+        """The context of the answer's next row."""
+
+    @property
+    def kind(self) -> str:
+        return self._of.dialect.name
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the server scores drafts."""
+        return self._of.is_exact
+
+    @property
+    def unit_tokens(self) -> float:
+        return self._of.unit_tokens
+
+    @property
+    def beginning_tokens(self) -> tuple[int, ...]:
+        return self._of.beginning
+
+    def metadata(self, key: str) -> str | None:
+        """Return what families are recognised by; a server tells names, and some a chat template."""
+        made_for, low = _EMBEDDED.search(self.name), "".join(filter(str.isalnum, self.name.lower()))
+        known = {
+            "general.name": self.name,
+            "general.architecture": next((one for one in _ARCHITECTURES if one in low), "").replace("tower", "gemma"),
+            "tokenizer.chat_template": self._template or None,
+            "livetrans.source_language": made_for and made_for[1],
+            "livetrans.target_language": made_for and made_for[2],
+        }
+        return known[key] if key in known else self._of.metadata(key)
+
+    @property
+    def family(self) -> str:
+        """The template of prompts that fits the model."""
+        return family_of(self.metadata, is_marked=_EMBEDDED.search(self.name) is not None)
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        return self._of.tokenize(text, special=special)
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return self._of.detokenize(tokens)
+
+    def is_end_of_generation(self, token: int) -> bool:
+        return token in self._ends
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> ServerEvaluation:
+        """Return what the server predicts after each of the last tokens of the context, as the port says.
+
+        Raises:
+            ContextError: the server refuses the context.
+            ServerFault: it cannot be used now.
+        """
+        context, before = [*context], self.connection.requests
+        rows: list[Row] = []
+        if last_rows == 1 and self._answer and context == self._known:
+            with self.connection.faults():
+                rows = [*islice(self._answer, 1)]
+        if not rows:
+            self._drop()
+            answer = self._of.rows(context, len(context) - last_rows + 1, self.maximum_rows, self._ends)
+            with self.connection.faults():
+                rows, self._answer = [*islice(answer, last_rows)], answer
+        if len(rows) < last_rows:
+            self._drop()
+            raise ServerFault(f"{self.connection.url} broke off in its answer; look at what it printed")
+        self._known = [*context, rows[-1].choice]
+        requests = self.connection.requests - before
+        nothing = np.empty((last_rows, 0), np.float32)
+        return ServerEvaluation(len(context) - last_rows, last_rows, requests, nothing, ServerRows(rows))
+
+    def learn(self, prompt: Sequence[int]) -> None:
+        """Learn from two requests how the server goes on; its first answer may take as long as it loads."""
+        with self.connection.faults():
+            if isinstance(self._of, OfText):
+                self._of.learn_seam([*prompt], self.maximum_rows)
+            else:
+                for _ in self._of.rows(prompt, len(prompt) - 1, self.maximum_rows, self._ends):
+                    pass
+
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> None:
+        """Move nothing: the cells are the server's."""
+
+    def another_context(self) -> Self:
+        """Return a second context, whose requests are the same server's."""
+        made = type(self)(self.connection, self._of, self.name, self._template, 0, self.maximum_rows, self.clock)
+        made.context_tokens, made._ends = self.context_tokens, self._ends
+        return made
+
+    def reload(self) -> None:
+        """Drop what the server has begun."""
+        self._drop()
+
+    def close(self) -> None:
+        self._drop()
+
+    def _drop(self) -> None:
+        self._answer, self._known = None, []  # Without a reader, the answer's connection is closed.
+
+
+def open_server(settings: LanguageModelSettings, maximum_rows: int, clock: Clock) -> ServerModel:
+    """Recognise the server, and choose its model and the class of its answers by what it does.
+
+    Raises:
+        UsageError: the model is not there, or has to be named, or the key is wrong.
+        ServerFault: the server cannot be used.
+    """
+    connection = Connection(settings.server, settings.key_file)
+    names = served_models(connection)
+    name = settings.server_model or (names[0] if len(names) == 1 else "")
+    if not name or (names and name not in names):
+        fault = f"{settings.server} has no model {name!r}" if name else f"{settings.server} has {len(names)} models"
+        raise UsageError(f"{fault}; name one with --mt-model: {', '.join(names[:12]) or 'it lists none'}")
+    shown = PurePath(name.replace("\\", "/")).name.removesuffix(".gguf")
+    properties = connection.get("/props") or {}
+    context = (properties.get("default_generation_settings") or {}).get("n_ctx")
+
+    def model(of: OfText | OfTokens) -> ServerModel:
+        template = str(properties.get("chat_template") or "")
+        tokens = context if isinstance(context, int) and context > 0 else _CONTEXT_TOKENS
+        return ServerModel(connection, of, shown, template, tokens, maximum_rows, clock)
+
+    exact: type[SGLang | VLLM] | None = None
+    if (connection.get("/get_model_info") or {}).get("model_path"):
+        exact = SGLang
+    elif (connection.get("/version") or {}).get("version"):
+        exact = VLLM
+    if exact:
+        found = model(OfTokens(exact(connection, name)))
+        try:
+            found.learn(found.tokenize(COUNTING))
+        except ModelError:
+            pass  # A version that scores nothing, or not all: it still writes.
+        else:
+            return found
+    if (connection.get("/api/version") or {}).get("version"):
+        return model(OfText(Ollama(connection, name)))
+    return model(OfText(Completions(connection, name)))
+
+
+def served_models(connection: Connection) -> list[str]:
+    """Return the models that a server lists."""
+    listed = (connection.get("/v1/models") or {}).get("data") or []
+    return [str(one["id"]) for one in listed if isinstance(one, dict) and one.get("id")]
+
+
+def _without_thought(parts: Iterator[str]) -> Iterator[str]:
+    """Yield what is written after a block of reasoning.
+
+    Raises:
+        ServerFault: there is nothing else.
+    """
+    held, has_begun = "", False
+    for part in parts:
+        held += part
+        text = held.lstrip()
+        thinks = text.startswith(_THOUGHT)
+        if thinks and _THOUGHT_ENDS in text:
+            held, thinks = text.partition(_THOUGHT_ENDS)[2].lstrip(), False
+            has_begun = True
+        if has_begun or not (thinks or _THOUGHT.startswith(text)):
+            has_begun = True
+            yield held
+            held = ""
+    if held.lstrip().startswith(_THOUGHT):
+        raise ServerFault(
+            "the server's model thinks aloud and writes no translation; take one that does not, or switch it off there"
+        )
+    yield held

@@ -1,0 +1,247 @@
+"""A server of each dialect over the embedded translator, with what real ones do and what they do wrong.
+
+Shapes and habits are those of real answers: of vLLM 0.32 (null first row, the token itself and the best one, the end of
+generation as an id, unknown keys ignored), llama-server and llama_cpp.server; SGLang's and Ollama's are as documented.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+
+from livetrans.lm.llama.model import LlamaModel
+
+MODEL = "livetrans-en-de"
+Json = dict[str, Any]
+
+
+class FakeServer:
+    """Answers on a port of loopback until it is stopped, and can start again on the same one.
+
+    `fault` is one of those of `Handler`, or empty; `faults_left` is how many requests of the model have it.
+    """
+
+    def __init__(self, model: LlamaModel, dialect: str, fault: str = "", *, key: str = "") -> None:
+        self.model, self.dialect, self.key = model, dialect, key
+        self.fault, self.faults_left = fault, 10**9
+        self.requests: list[tuple[str, Json]] = []
+        self.lock = threading.Lock()
+        self._port = 0
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def asked(self) -> int:
+        """Requests so far that the model had to answer."""
+        return sum("okenize" not in path for path, _ in self.requests)
+
+    def start(self) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
+        self._server.fake = self  # type: ignore[attr-defined]
+        self._server.daemon_threads = True
+        self._port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def row(self, context: Sequence[int]) -> tuple[int, np.ndarray]:
+        """Return the best token after a context, and the log-probabilities of all."""
+        with self.lock:
+            logits = self.model.evaluate([*context]).logits[-1].astype(np.float64)
+        logs = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+        return int(logs.argmax()), logs
+
+    def written(self, context: Sequence[int], most: int) -> Iterator[tuple[int, float]]:
+        """Yield what is written after a context, the end of generation included."""
+        context = [*context]
+        for _ in range(most):
+            token, logs = self.row(context)
+            yield token, float(logs[token])
+            if self.model.is_end_of_generation(token):
+                return
+            context.append(token)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return self.model.detokenize(tokens).decode(errors="replace")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16
+
+    @property
+    def _fake(self) -> FakeServer:
+        return self.server.fake  # type: ignore[attr-defined, no-any-return]
+
+    def handle(self) -> None:
+        with suppress(OSError):  # The client has read enough.
+            super().handle()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        pages: dict[str, Json] = {"/v1/models": {"data": [{"id": MODEL}]}}
+        dialect = self._fake.dialect
+        if dialect == "llama-server":
+            pages["/props"] = {"default_generation_settings": {"n_ctx": 512}, "chat_template": ""}
+        if dialect == "vllm":
+            pages["/version"] = {"version": "0.32.0"}
+        if dialect == "sglang":
+            pages["/get_model_info"] = {"model_path": MODEL}
+        if dialect == "ollama":
+            pages["/api/version"] = {"version": "0.12.11"}
+        if self._fake.key and self.headers.get("Authorization") != f"Bearer {self._fake.key}":
+            self._send(401, {"error": "no key"})
+        elif self._fake.fault == "redirect":
+            self._send(302, {}, Location="http://elsewhere/")
+        elif self.path in pages:
+            self._send(200, pages[self.path])
+        else:
+            self._send(404, {"detail": "Not Found"})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fake = self._fake
+        fake.requests.append((self.path, body))
+        if fake.dialect in ("vllm", "sglang") and self.path in ("/tokenize", "/detokenize"):
+            self._vocabulary(body)
+            return
+        fault = ""
+        if fake.fault and fake.faults_left > 0:
+            fake.faults_left -= 1
+            fault = fake.fault
+        if fault.isdigit():
+            self._send(int(fault), {"error": {"message": "This is the reason."}})
+        elif fault == "page":
+            self._answer(["<html>Log in to the guest network</html>"])
+        elif fault == "endless":
+            self._answer(["data: " + json.dumps({"choices": [{"text": " " * 50_000}]})] * 30)
+        elif fault == "thinking":
+            part = {"text": "<think>Well, ", "response": "<think>Well, ", "finish_reason": "length", "done": True}
+            self._answer(["data: " + json.dumps({"choices": [part], **part})])
+        elif fault == "death":
+            self._answer([], breaks=True)
+        elif self.path == "/v1/completions" and isinstance(body["prompt"], list):
+            self._vllm(body, fault)
+        elif self.path == "/generate" and fake.dialect == "sglang":
+            self._sglang(body, fault)
+        elif self.path in ("/v1/completions", "/api/generate"):
+            self._text(body, fault)
+        else:
+            self._send(404, {"detail": "Not Found"})
+
+    def _vocabulary(self, body: Json) -> None:
+        model = self._fake.model
+        if self.path == "/tokenize":
+            tokens = model.tokenize(body["prompt"], special=True)
+            self._send(200, {"tokens": [*(model.beginning_tokens if body["add_special_tokens"] else ()), *tokens]})
+        else:  # A SentencePiece decoder leaves out the first space.
+            text = self._fake.text(body["tokens"]).removeprefix(" ")
+            self._send(200, {"prompt": text, "text": text})
+
+    def _text(self, body: Json, fault: str) -> None:
+        fake, is_ollama = self._fake, self.path == "/api/generate"
+        model, prompt = fake.model, body["prompt"]
+        if fault == "restarts":
+            prompt = prompt[: prompt.index("<|tgt|>") + 7]
+        context = [*model.beginning_tokens, *model.tokenize(prompt, special=True)]
+        most = body["options"]["num_predict"] if is_ollama else body["max_tokens"]
+        parts: list[str] = []
+        for token, _ in fake.written(context, most):
+            if fault == "breaks off" and len(parts) == 2:
+                self._answer(parts, breaks=True)
+                return
+            ends = model.is_end_of_generation(token)
+            text, reason = ("", "stop") if ends else (fake.text([token]), None)
+            part = {"response": text, "done": ends} if is_ollama else {"choices": [{"text": text}]}
+            if not is_ollama:
+                part["choices"][0]["finish_reason"] = reason
+            parts.append(json.dumps(part) if is_ollama else f"data: {json.dumps(part)}\n")
+        self._answer([*parts, *([] if is_ollama else ["data: [DONE]"])])
+
+    def _vllm(self, body: Json, fault: str) -> None:
+        fake, prompt = self._fake, body["prompt"]
+        written = [*fake.written(prompt, body["max_tokens"])]
+        choice: Json = {
+            "token_ids": [token for token, _ in written],
+            "logprobs": {"token_logprobs": [log for _, log in written]},
+            "finish_reason": "stop" if fake.model.is_end_of_generation(written[-1][0]) else "length",
+            "stop_reason": None,
+        }
+        if body.get("prompt_logprobs"):
+            rows: list[Json | None] = [None]
+            for at in range(1, len(prompt)):
+                best, logs = fake.row(prompt[:at])
+                rows.append({str(one): {"logprob": float(logs[one])} for one in (prompt[at], best)})
+            if fault == "short list":
+                rows = rows[len(rows) // 2 :]
+            if fault == "garbage list":
+                rows = [rows[0], *({"0": {"logprob": 3e-41, "rank": 1}} for _ in rows[1:])]
+            choice["prompt_logprobs"] = rows
+        if body.get("stream"):
+            self._answer([f"data: {json.dumps({'choices': [choice]})}\n", "data: [DONE]"])
+        else:
+            self._send(200, {"choices": [choice]})
+
+    def _sglang(self, body: Json, fault: str) -> None:
+        fake, context, start = self._fake, body["input_ids"], body["logprob_start_len"]
+        own: list[list[Any]] = [[None, context[start], None]]
+        top: list[list[list[Any]] | None] = [None]
+        for at in range(start + 1, len(context)):
+            best, logs = fake.row(context[:at])
+            own.append([float(logs[context[at]]), context[at], None])
+            top.append([[float(logs[best]), best, None]])
+        if fault == "short list":
+            own, top = own[:-1], top[:-1]
+        if fault == "garbage list":
+            own = [[log, 0, None] for log, *_ in own]
+        meta: Json = {"input_token_logprobs": own, "input_top_logprobs": top, "output_token_logprobs": []}
+        parts = []
+        for token, log in fake.written(context, body["sampling_params"]["max_new_tokens"]):
+            meta["output_token_logprobs"].append([log, token, None])
+            if fake.model.is_end_of_generation(token):
+                meta["finish_reason"] = {"type": "stop", "matched": token}
+            parts.append(f"data: {json.dumps({'meta_info': meta})}\n")
+        self._answer([*parts, "data: [DONE]"])
+
+    def _send(self, code: int, answer: Json, **headers: str) -> None:
+        data = json.dumps(answer).encode()
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        self.wfile.flush()
+
+    def _answer(self, lines: list[str], *, breaks: bool = False) -> None:
+        """Send lines in chunks; with `breaks`, without the end of the last one."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for line in lines:
+                data = f"{line}\n".encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            if not breaks:
+                self.wfile.write(b"0\r\n\r\n")
+            self.wfile.flush()
+        except OSError:
+            pass  # The client has read enough.
+        self.close_connection = self.close_connection or breaks

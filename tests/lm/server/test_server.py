@@ -1,0 +1,312 @@
+"""A translator on a server, of every dialect, against the same weights in the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from livetrans.base.clock import SystemClock
+from livetrans.base.errors import LivetransError, ModelError, UsageError
+from livetrans.base.sequences import common_prefix_length
+from livetrans.cli import run
+from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Settings
+from livetrans.decoding import of_server
+from livetrans.events import Caption, Event, Notice, Transcript, Translation
+from livetrans.lm.llama.model import LlamaModel
+from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.lm.server.model import COUNTING, ServerModel, open_server
+from livetrans.lm.server.transport import ServerFault, parse_server, privacy
+from livetrans.models.chosen import choose_models
+from livetrans.run.opening import open_translating
+from livetrans.run.translating import languages
+from livetrans.translation.translator import Translator
+from tests.lm.server.fake import MODEL, FakeServer
+
+DIALECTS = ("completions", "llama-server", "ollama", "vllm", "sglang")
+EXACT = ("vllm", "sglang")
+SPEECH = "The man who lives next to us told me that two boys stood in the garden for an hour"
+Serve = Callable[..., FakeServer]
+
+
+@pytest.fixture
+def serve(model: LlamaModel) -> Iterator[Serve]:
+    """Starts servers over the embedded translator."""
+    servers: list[FakeServer] = []
+
+    def start(dialect: str, fault: str = "", **more: Any) -> FakeServer:
+        servers.append(FakeServer(model.another_context(), dialect, fault, **more))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+def opened(server: FakeServer) -> tuple[ServerModel, Prompt]:
+    """Return the model of a server, as a run opens it, and its prompt."""
+    model = open_server(LanguageModelSettings(Path(), server=server.url), 161, SystemClock())
+    prompt = build_prompt(model, None, *languages(Settings()))
+    model.learn(prompt.tokens(model, COUNTING))
+    return model, prompt
+
+
+def growing(speech: str = SPEECH, segment: int = 0) -> list[Transcript]:
+    words = speech.split()
+    texts = [" ".join(words[:count]) for count in range(1, len(words) + 1)]
+    partials = [Transcript(segment, at, text, "", False, 0.0, float(at)) for at, text in enumerate(texts)]
+    return [*partials, Transcript(segment, len(texts), f"{texts[-1]}.", "", True, 0.0, float(len(texts)))]
+
+
+def translated(model: Any, prompt: Prompt, decoding: DecodingSettings) -> list[Translation]:
+    translator = Translator(model)
+    return [translator.translate(one, prompt, decoding, MaskSettings(), 1.2) for one in growing()]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_retranslation_on_a_server_is_that_of_the_process(serve: Serve, model: LlamaModel, dialect: str) -> None:
+    decoding = DecodingSettings("rt")
+    here = translated(model, build_prompt(model, None, *languages(Settings())), decoding)
+    there = translated(*opened(serve(dialect)), decoding)
+    assert [one.text for one in there] == [one.text for one in here]
+
+
+@pytest.mark.parametrize("dialect", EXACT)
+@pytest.mark.parametrize(
+    "decoding",
+    [
+        DecodingSettings("ssbd"),
+        DecodingSettings("ssbd", bias=0.2),
+        DecodingSettings("window"),
+        DecodingSettings("window", window=160, early_stop=False),
+        DecodingSettings("cd"),
+    ],
+    ids=lambda one: f"{one.method}@{one.bias}:{one.window}",
+)
+def test_on_a_server_that_scores_drafts_decoders_write_the_tokens_of_the_process(
+    serve: Serve, model: LlamaModel, dialect: str, decoding: DecodingSettings
+) -> None:
+    here = translated(still(model), build_prompt(model, None, *languages(Settings())), decoding)
+    there = translated(*opened(serve(dialect)), decoding)
+    assert [one.tokens for one in there] == [one.tokens for one in here]
+    assert [one.hidden_tokens for one in there] == [one.hidden_tokens for one in here]
+    assert sum(one.stats.accepted_tokens for one in there) == sum(one.stats.accepted_tokens for one in here) > 0
+
+
+def still(model: LlamaModel) -> LlamaModel:
+    """Return a context that moves no cells: what is moved was computed with the shorter source, on no server."""
+    context = model.another_context()
+    context.move = lambda *_: None  # type: ignore[method-assign, assignment, return-value]
+    return context
+
+
+def test_sglang_verifies_and_goes_on_in_one_request_and_keeps_the_cache_of_the_prompt(serve: Serve) -> None:
+    server = serve("sglang")
+    model, prompt = opened(server)
+    before = server.asked
+    updates = translated(model, prompt, DecodingSettings("ssbd", bias=0.2))
+    assert server.asked - before <= 1.4 * len(updates)
+    for path, body in server.requests:
+        if path == "/generate" and len(body["input_ids"]) > 20:
+            assert body["logprob_start_len"] >= len(prompt.before)
+
+
+def test_vllm_is_never_sent_what_ends_it(serve: Serve) -> None:
+    server = serve("vllm")
+    translated(*opened(server), DecodingSettings("ssbd"))
+    bodies = [body for path, body in server.requests if path == "/v1/completions"]
+    assert bodies and not any("skip_reading_prefix_cache" in body for body in bodies)
+    assert all(body["temperature"] == 0 and body["repetition_penalty"] == 1.0 for body in bodies)
+    assert not any(body.get("stream") and "prompt_logprobs" in body for body in bodies)
+
+
+@pytest.mark.parametrize("dialect", EXACT)
+@pytest.mark.parametrize("fault", ["short list", "garbage list"])
+def test_a_server_that_scores_wrongly_serves_as_one_of_text(serve: Serve, dialect: str, fault: str) -> None:
+    server = serve(dialect, fault)
+    model, prompt = opened(server)
+    assert not model.is_exact and of_server(is_exact=model.is_exact) == ["rt", "prefix", "cd"]
+    if dialect == "vllm":
+        assert translated(model, prompt, DecodingSettings("prefix"))[-1].text
+
+
+@pytest.mark.parametrize("dialect", ("completions", "llama-server", "ollama"))
+def test_a_text_server_needs_few_requests_and_takes_back_less(serve: Serve, dialect: str) -> None:
+    server = serve(dialect)
+    model, prompt = opened(server)
+    before = server.asked
+    updates = translated(model, prompt, DecodingSettings("prefix"))
+    assert server.asked - before <= 1.5 * len(updates)
+    assert sum(one.stats.forward_passes for one in updates) == server.asked - before
+
+    def erased(found: list[Translation]) -> int:
+        shown = [one.tokens[: len(one.tokens) - one.hidden_tokens] for one in found]
+        return sum(len(old) - common_prefix_length(old, new) for old, new in pairwise(shown))
+
+    assert erased(updates) < erased(translated(model, prompt, DecodingSettings("rt")))
+
+
+def test_a_server_that_begins_anew_is_refused(serve: Serve) -> None:
+    with pytest.raises(ModelError, match="begins anew"):
+        opened(serve("completions", "restarts"))
+
+
+@pytest.mark.parametrize("speech", ["Say <|tgt|> twice.", "</s> and [INST] are marks"])
+def test_speech_holds_no_control_token(serve: Serve, speech: str) -> None:
+    server = serve("completions")
+    model, prompt = opened(server)
+    Translator(model).translate(growing(speech)[-1], prompt, DecodingSettings("rt"), MaskSettings())
+    sent = server.requests[-1][1]["prompt"]
+    assert sent.count("<|tgt|>") == 1 and "</s>" not in sent and "[INST]" not in sent
+
+
+FAULTS = {
+    "401": "LIVETRANS_MT_KEY",
+    "404": "--mt-model",
+    "500": "look at what it printed",
+    "503": "loading or busy",
+    "page": "broke off",
+    "endless": "answer without end",
+    "thinking": "thinks aloud",
+    "death": "broke",
+    "breaks off": "broke",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_failure_is_one_sentence(serve: Serve, fault: str) -> None:
+    server = serve("completions")
+    model, prompt = opened(server)
+    server.fault = fault
+    with pytest.raises(ServerFault) as raised:
+        translated(model, prompt, DecodingSettings("prefix"))
+    assert FAULTS[fault] in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_redirect_is_not_followed(serve: Serve) -> None:
+    with pytest.raises(ServerFault, match="redirects to http://elsewhere/"):
+        opened(serve("completions", "redirect"))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fault"),
+    [
+        ("llama-server", "breaks off"),
+        ("sglang", "death"),
+        ("vllm", "page"),
+        *(
+            pytest.param(dialect, fault, marks=pytest.mark.long)
+            for dialect in DIALECTS
+            for fault in ("500", "death", "breaks off", "page")
+        ),
+    ],
+)
+def test_captions_are_those_of_a_run_without_failures(serve: Serve, dialect: str, fault: str) -> None:
+    """Also after a server that died in mid-stream: nothing is lost, and notices say when it was away and is back."""
+    server = serve(dialect)
+    settings = choose_models(with_server(server))
+    whole = captions(settings)
+    server.fault, server.faults_left, events = fault, 0, list[Event]()
+    found = captions(settings, events, lambda at: setattr(server, "faults_left", 2 if at % 5 == 0 else 0))
+    assert found == whole
+    notices = [one.text for one in events if isinstance(one, Notice) and one.about == "server"]
+    assert sum("is away" in one for one in notices) == sum("translator is back" in one for one in notices) > 0
+
+
+def with_server(server: FakeServer) -> Settings:
+    return replace(Settings(), recogniser=None, language_model=LanguageModelSettings(Path(), server=server.url))
+
+
+def captions(
+    settings: Settings, events: list[Event] | None = None, before: Callable[[int], None] = lambda at: None
+) -> list[str]:
+    """Return the captions of a growing segment, as a run makes them."""
+    made: list[Event] = [] if events is None else events
+    translating = open_translating(settings, Waits(), made.append)
+    for at, one in enumerate(growing()):
+        before(at)
+        translating.translate(one, settings, made.append)
+    translating.close()
+    return [one.text for one in made if isinstance(one, Caption)]
+
+
+class Waits(SystemClock):
+    """A clock that sleeps for a thousandth of the time."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds / 1000)
+
+
+def test_a_server_that_restarts_is_waited_for(serve: Serve) -> None:
+    server = serve("llama-server")
+    settings = choose_models(with_server(server))
+    whole, events = captions(settings), list[Event]()
+
+    def restart(at: int) -> None:
+        if at % 4 == 3:
+            server.stop()
+            server.start()
+
+    assert captions(settings, events, restart) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("http://lab:8000/v1/", "http://lab:8000"),
+        ("https://[::1]:1/a", "https://[::1]:1/a"),
+    ],
+)
+def test_an_address_is_written_as_people_write_it(text: str, url: str) -> None:
+    assert parse_server(text) == url
+
+
+@pytest.mark.parametrize("text", ["ftp://a", "http://", "http://a:b", "http://me:secret@a", "http://a?b"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_server(text)
+
+
+def test_it_is_said_where_speech_goes_unless_it_stays_here() -> None:
+    assert privacy("http://192.168.1.7:8080") == "what is said goes to 192.168.1.7"
+    assert [privacy(one) for one in ("", "http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1")] == [""] * 4
+
+
+def test_a_key_goes_to_its_server_and_not_over_a_network_without_encryption(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = serve("completions", key="secret")
+    with pytest.raises(ServerFault, match="LIVETRANS_MT_KEY"):
+        opened(server)
+    (tmp_path / "key").write_text("secret\n", encoding="utf-8")
+    settings = LanguageModelSettings(Path(), server=server.url, key_file=tmp_path / "key")
+    assert open_server(settings, 1, SystemClock()).name == MODEL
+    monkeypatch.setenv("LIVETRANS_MT_KEY", "secret")
+    assert open_server(replace(settings, key_file=Path()), 1, SystemClock()).name == MODEL
+    with pytest.raises(LivetransError, match="not sent unencrypted"):
+        open_server(replace(settings, server="http://192.0.2.1:1"), 1, SystemClock())
+
+
+@pytest.mark.usefixtures("translator_path")
+def test_a_session_from_a_server_resumes_on_one_that_is_named_again(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, recorded, session = serve("completions"), tmp_path / "talk.jsonl", tmp_path / "session"
+    line = {"segment_id": 0, "revision": 0, "committed": SPEECH, "partial": "", "final": True, "end": 1.0}
+    recorded.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    replay = ["replay", str(recorded), "--speed", "max", "--session", str(session)]
+    assert run([*replay, "--mt-server", server.url]) == 0
+    events = (session / "events.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    caption = capsys.readouterr().out
+    lost = next(at for at, line in enumerate(events) if '"translation"' in line or '"caption"' in line)
+    (session / "events.jsonl").write_text("".join(events[:lost]), encoding="utf-8")
+    assert run(["resume", str(session)]) == 2
+    assert f"give --mt-server {server.url} to go on with it" in capsys.readouterr().err
+    assert run(["resume", str(session), "--mt-server", server.url]) == 0
+    assert capsys.readouterr().out == caption != ""
