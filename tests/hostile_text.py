@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from livetrans.base.text import LONGEST_WORD, MOST_MARKS
 
-_JOINERS_AND_MARKS = set("\u061c\u200c\u200d\u200e\u200f")
 _PARTS = st.sampled_from(
     [
         *"aé日 \n\r\t\x00\x07\x08\x1b\x7f\x85\x9b\x9d\x90\x9c\u2028\ud800\udfff",

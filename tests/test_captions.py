@@ -109,6 +109,7 @@ FOLDS = {
     "run.pipeline": "passes captions on",
     "run.resuming": "passes on those that the session lacks",
     "serve.lines": "reads the fold",
+    "serve.sending": "sends finals on, each once",
     "session.recorded": "transcripts again, and which finals were shown",
     "session.sinks": "reads the fold",
     "session.store": "counts segments for a list of sessions",
@@ -119,20 +120,10 @@ FOLDS = {
 """The modules that look whether an event is a caption or a transcript, with what they do. What keeps captions by their
 segment reads `Captions`: seven folds of this kind had come to differ before there was one."""
 CORRECT = {
-    "captions": "the rule",
-    "metrics.monitor": "counts the captions that the fold corrects",
-    "names.repair": "the term that holds from then on",
-    "run.pipeline": "captions of updates that were under way when a name was corrected",
-    "run.runner": "the corrections of a run, for a glossary that is read again",
-    "serve.lines": "reads the fold",
-    "session.recorded": "transcripts that are played again",
-    "session.sinks": "reads the fold",
-    "tui.app": "passes it on",
-    "tui.board": "reads the fold",
-    "tui.keys": "writes it into the glossary",
-    "tui.names": "asks for it",
-}
-"""The modules that look at a correction, with what they do. Only the first writes the name into a caption: nine places
+    "captions", "metrics.monitor", "names.repair", "run.pipeline", "run.runner", "serve.lines", "serve.sending",
+    "session.recorded", "session.sinks", "tui.app", "tui.board", "tui.keys", "tui.names",
+}  # fmt: skip
+"""The modules that look at a correction. Only the first writes the name into a caption: nine places
 and three rules had come to differ before."""
 
 
@@ -160,4 +151,4 @@ def test_events_become_captions_and_names_are_corrected_where_it_is_known() -> N
         if "NameCorrected" in names_in(tree):
             correct.add(module)
     assert folds == set(FOLDS), "a module that reads captions reads them from livetrans.captions"
-    assert correct - {"events"} == set(CORRECT), "a corrected name is written by livetrans.captions"
+    assert correct - {"events"} == CORRECT, "a corrected name is written by livetrans.captions"

@@ -179,10 +179,6 @@ class Repeat:
     def update_seconds(self) -> float:
         return sum(map(sum, self.seconds.values())) / self.updates
 
-    @property
-    def tokens_per_second(self) -> float | None:
-        return self.rates.tokens_per_second
-
 
 class MeasuredMethod:
     """One method of a run: counts are of the first repeat, times of all."""

@@ -51,22 +51,21 @@ class NormalizedErasure:
         self._rated_segments = 0
         self._open: dict[int, tuple[Sequence[Hashable], int]] = {}
 
-    def add(self, segment_id: int, tokens: Sequence[Hashable], *, final: bool) -> int:
-        """Take the whole output of an update; return its erasure E(i), 0 for a segment's first."""
-        previous, erased_before = self._open.pop(segment_id, ((), 0))
-        erased = erasure(previous, tokens)
+    def add(self, segment_id: int, tokens: Sequence[Hashable], *, final: bool) -> None:
+        """Take the whole output of an update."""
+        previous, erased = self._open.pop(segment_id, ((), 0))
+        erased += erasure(previous, tokens)
         if not final:
-            self._open[segment_id] = (tokens, erased_before + erased)
+            self._open[segment_id] = (tokens, erased)
             if len(self._open) > OPEN_SEGMENTS:
                 self._open.pop(min(self._open))
-            return erased
+            return
         self.segments += 1
-        self.erased_tokens += erased_before + erased
+        self.erased_tokens += erased
         self.final_tokens += len(tokens)
         if tokens:
-            self._rates_sum += (erased_before + erased) / len(tokens)
+            self._rates_sum += erased / len(tokens)
             self._rated_segments += 1
-        return erased
 
     def forget(self, segment_id: int) -> None:
         """Drop a segment that has no last output."""

@@ -148,7 +148,7 @@ cannot be asked: there the text decides."""
 
 
 class SpellingRepairer:
-    """NameRepairs texts of one spoken language."""
+    """Repairs texts of one spoken language."""
 
     def __init__(self, terms: Sequence[Term], language: str | None = None, *, sounds: bool = False) -> None:
         """`language`: code of the spoken language; None where it is unknown. `sounds`: repair what sounds alike too."""
@@ -170,11 +170,11 @@ class SpellingRepairer:
         self._repairs_sounds = sounds
 
     def repair(
-        self, text: str, kept: Sequence[Repair] = (), *, growing: bool = False, verdicts: Verdicts | None = None
+        self, text: str, kept: Sequence[Repair] = (), *, verdicts: Verdicts | None = None
     ) -> tuple[str, tuple[Repair, ...]]:
         """Return the repaired text, and what was repaired in it; `kept`: earlier repairs of the text, which stay."""
         tokens = tokens_of(text)
-        matches, _ = self._matches(tokens, kept, len(tokens) - growing, verdicts, grows=growing)
+        matches, _ = self._matches(tokens, kept, len(tokens), verdicts, grows=False)
         repaired, repairs, _ = _written(text, _changes(tokens, matches), kept)
         return repaired, repairs
 
@@ -359,7 +359,7 @@ def with_correction(terms: tuple[Term, ...], name: NameCorrected) -> tuple[Term,
 
 
 class NameRepairs:
-    """NameRepairs what a run hears, by the settings that hold at the time."""
+    """Repairs what a run hears, by the settings that hold at the time."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self._settings = settings

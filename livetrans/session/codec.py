@@ -26,21 +26,25 @@ EVENTS: dict[str, type[Event]] = {
     re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in get_args(Event)
 }
 """The kinds of events by their names in the lines, such as `run_started`."""
-OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
-    Translation: ("segment_id", "revision", "final", "track", "source"),
-    Caption: (
-        "segment_id",
-        "revision",
-        "final",
-        "track",
-        "source",
-        "committed_source",
-        "start",
-        "end",
-        "captured_at",
-        "repairs",
-    ),
-}
+
+
+class _OfTranscript(msgspec.Struct, kw_only=True):
+    """As much of a transcript as the line of a caption has; that of a translation has the fields up to `source`."""
+
+    segment_id: int
+    revision: int
+    final: bool
+    track: str | None = None
+    source: str
+    committed_source: str | None = None
+    start: float = 0.0
+    end: float = 0.0
+    captured_at: float | None = None
+    repairs: tuple[Repair, ...] = ()
+
+
+_FIELDS = _OfTranscript.__struct_fields__
+OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {Translation: _FIELDS[:5], Caption: _FIELDS}
 """Fields of their transcript in the lines of translations and captions, so that each line can be read alone."""
 _NAMES = {event: name for name, event in EVENTS.items()}
 
@@ -247,35 +251,9 @@ class _PublicationTime(msgspec.Struct):
     at: float
 
 
-class _OfTranscript(msgspec.Struct):
-    """As much of a transcript as the line of a translation or a caption has."""
-
-    segment_id: int
-    revision: int
-    final: bool
-    source: str
-    track: str | None = None
-    committed_source: str | None = None
-    start: float = 0.0
-    end: float = 0.0
-    captured_at: float | None = None
-    repairs: tuple[Repair, ...] = ()
-
-
 def _transcript_of(values: Mapping[str, Any]) -> Transcript:
-    of = msgspec.convert(values, _OfTranscript)
-    committed = of.source if of.committed_source is None else of.committed_source
-    rest = of.source[len(committed) :]
-    partial = rest.removeprefix(" ") if committed else rest
-    return Transcript(
-        of.segment_id,
-        of.revision,
-        committed,
-        partial,
-        of.final,
-        of.start,
-        of.end,
-        of.captured_at,
-        track=of.track,
-        repairs=of.repairs,
-    )
+    of = msgspec.structs.asdict(msgspec.convert(values, _OfTranscript))
+    source, committed = of.pop("source"), of.pop("committed_source")
+    committed = source if committed is None else committed
+    rest = source[len(committed) :]
+    return Transcript(committed=committed, partial=rest.removeprefix(" ") if committed else rest, **of)

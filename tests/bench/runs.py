@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.lm.prompts import build_prompt
 from livetrans.signature import ModelIdentity
 from tests.lm.scripted import Rule, ScriptedModel, word_by_word_rule
+from tests.session.examples import without_times
 
 METHODS = "rt,ssbd@0,ssbd@0.2,ssbd@0.5,cd,ssbd@0.2:mask=3"
 SENTENCES = (
@@ -22,6 +24,11 @@ SENTENCES = (
     "yes .",
 )
 SCRIPTED = ModelIdentity("scripted.gguf", 7, "scripted", "scripted", "none", "plain", 1024, 1)
+
+
+def untimed(lines: bytes) -> list[dict[str, object]]:
+    """The lines of a run file without everything measured."""
+    return [without_times(json.loads(line)) for line in lines.splitlines()]
 
 
 class TickingClock(ManualClock):

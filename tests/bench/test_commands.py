@@ -13,19 +13,23 @@ from livetrans.bench.runfile import read_run
 from livetrans.bench.tables import FORMATS
 from livetrans.cli import run
 from livetrans.config import SamplingSettings
+from tests.bench.runs import untimed
 from tests.lm.test_draft_model import write_noisy_copy
-from tests.session.examples import without_times
+
+
+def bench_run(folder: Path, *options: str) -> tuple[list[str], Path]:
+    """A command over two sentences with their references, and the file that it writes."""
+    (folder / "a.en").write_text("My brother lives in a house near the river.\nTwo dogs run on the beach.\n")
+    (folder / "a.de").write_text("Mein Bruder lebt in einem Haus am Fluss.\nZwei Hunde rennen am Strand.\n")
+    texts = ["--source", str(folder / "a.en"), "--reference", str(folder / "a.de")]
+    return ["bench", "run", *texts, "-o", str(folder / "run.jsonl"), *options], folder / "run.jsonl"
 
 
 def test_the_real_translator_goes_through_run_and_table(
     tmp_path: Path, translator_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.en").write_text("A man in a red shirt is riding a bicycle.\nTwo dogs run on the beach.\n")
-    (tmp_path / "a.de").write_text("Ein Mann in einem roten Hemd fährt Fahrrad.\nZwei Hunde rennen am Strand.\n")
-    file = tmp_path / "run.jsonl"
-    command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
-    command += ["--mt", str(translator_path), "--methods", "rt,ssbd@0,ssbd@0.2,cd,ssbd@0.2:mask=3", "--repeats", "2"]
-    command += ["-o", str(file)]
+    command, file = bench_run(tmp_path, "--mt", str(translator_path), "--repeats", "2")
+    command += ["--methods", "rt,ssbd@0,ssbd@0.2,cd,ssbd@0.2:mask=3"]
     assert run(command) == 0
     whole = file.read_bytes()
     done = read_run(file)
@@ -40,9 +44,7 @@ def test_the_real_translator_goes_through_run_and_table(
     # Cut in the middle of a line, the same command goes on to the same lines.
     file.write_bytes(whole[: len(whole) * 2 // 3])
     assert run(command) == 0
-    assert [without_times(json.loads(line)) for line in file.read_bytes().splitlines()] == [
-        without_times(json.loads(line)) for line in whole.splitlines()
-    ]
+    assert untimed(file.read_bytes()) == untimed(whole)
     capsys.readouterr()
     outputs = []
     for _ in range(2):
@@ -108,12 +110,9 @@ def test_half_characters_and_controls_of_a_file_reach_no_page(
 def test_the_real_translator_goes_on_with_a_draft_model(
     tmp_path: Path, translator_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.en").write_text("A man in a red shirt is riding a bicycle.\nTwo dogs run on the beach.\n")
-    (tmp_path / "a.de").write_text("Ein Mann in einem roten Hemd fährt Fahrrad.\nZwei Hunde rennen am Strand.\n")
-    draft, file = tmp_path / "draft.gguf", tmp_path / "run.jsonl"
+    draft = tmp_path / "draft.gguf"
     write_noisy_copy(translator_path, draft)
-    command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
-    command += ["--mt", str(translator_path), "--draft-model", str(draft), "--repeats", "1", "-o", str(file)]
+    command, file = bench_run(tmp_path, "--mt", str(translator_path), "--draft-model", str(draft), "--repeats", "1")
     methods = ["rt", "spec:gamma=4", "bild:fallback=1:rollback=3", "ssbd@0:gamma=2"]
     assert run([*command, "--methods", ",".join(methods)]) == 0
     done = read_run(file)
@@ -133,11 +132,8 @@ def test_the_real_translator_goes_on_with_a_draft_model(
 def test_the_double_token_model_is_set_against_the_translator(
     tmp_path: Path, translator_path: Path, double_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.en").write_text("My brother lives in a house near the river.\nTwo dogs run.\n")
-    (tmp_path / "a.de").write_text("Mein Bruder lebt in einem Haus am Fluss.\nZwei Hunde rennen.\n")
-    file = tmp_path / "run.jsonl"
-    command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
-    command += ["--repeats", "1", "-o", str(file), "--mt", str(translator_path), "--double-model", str(double_path)]
+    models = ["--mt", str(translator_path), "--double-model", str(double_path)]
+    command, file = bench_run(tmp_path, *models, "--repeats", "1")
     assert run([*command, "--methods", "rt,double@0,double@0.2"]) == 0
     done = read_run(file)
     assert done.header.double_model and done.header.double_model.file == double_path.name

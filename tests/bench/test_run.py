@@ -16,13 +16,8 @@ from livetrans.base.errors import LivetransError, SessionError, UsageError
 from livetrans.bench.run import tasks
 from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
 from livetrans.events import DecodingStats
-from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
+from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to, untimed
 from tests.lm.scripted import hashed_rule
-from tests.session.examples import without_times
-
-
-def _untimed(path: Path) -> list[dict[str, object]]:
-    return [without_times(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_methods_take_turns(tmp_path: Path) -> None:
@@ -97,9 +92,7 @@ def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(
     assert dict(run.units) == {unit: whole[unit] for unit in list(whole)[: len(run.units)]}
     assert run.whole_bytes <= size and all(updates[-1].final for updates in run.units.values())
     run_to(path, corpus, header)
-    assert [without_times(json.loads(line)) for line in path.read_bytes().splitlines()] == [
-        without_times(json.loads(line)) for line in lines.splitlines()
-    ]
+    assert untimed(path.read_bytes()) == untimed(lines)
 
 
 @pytest.mark.parametrize("content", [b"my notes\n", b"{}\n", b"\x00\xff", b'{"line": "update"}\n', b"[1]\n"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -216,13 +214,6 @@ def test_a_source_reads_as_before_and_no_name_takes_a_stand_in_that_is_in_it(tex
         assert name.stand_in.text not in text
 
 
-@pytest.fixture(scope="module")
-def embedded(translator_path: Path) -> Iterator[LlamaModel]:
-    model = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
-    yield model
-    model.close()
-
-
 def shown(model: LlamaModel, terms: Sequence[Term], text: str, **settings: object) -> list[Caption]:
     """Return the captions of a sentence that grows word by word, by the whole lane of a run."""
     run = Settings(prompt=PromptSettings(glossary=tuple(terms)), **settings)  # type: ignore[arg-type]
@@ -234,20 +225,20 @@ def shown(model: LlamaModel, terms: Sequence[Term], text: str, **settings: objec
     return [event for event in events if isinstance(event, Caption)]
 
 
-def test_a_translator_of_the_tree_keeps_names_that_it_does_not_know(embedded: LlamaModel) -> None:
+def test_a_translator_of_the_tree_keeps_names_that_it_does_not_know(model: LlamaModel) -> None:
     text = "I met Siobhan in Kathmandu because Siobhan has a house there."
     terms = [Term("Siobhan", "Siobhan"), Term("Kathmandu")]
-    captions = shown(embedded, terms, text)
+    captions = shown(model, terms, text)
     assert (captions[-1].text.count("Siobhan"), captions[-1].text.count("Kathmandu")) == (2, 1)
     for caption in captions:
         assert not any(name.startswith(caption.text.split(" ")[-1]) for name in ("Siobha", "Kathmand") if caption.text)
-    assert "Kathmandu" not in shown(embedded, [], text)[-1].text
+    assert "Kathmandu" not in shown(model, [], text)[-1].text
 
 
-def test_a_name_that_is_corrected_during_a_sentence_is_in_its_final(embedded: LlamaModel) -> None:
+def test_a_name_that_is_corrected_during_a_sentence_is_in_its_final(model: LlamaModel) -> None:
     run = Settings(prompt=PromptSettings(glossary=(Term("Kathmandu"),)))
     pair = (parse_language("en"), parse_language("de"))
-    (lane,) = open_lanes(run, embedded, prepare_prompt(embedded, run, pair), None, lambda event: None)
+    (lane,) = open_lanes(run, model, prepare_prompt(model, run, pair), None, lambda event: None)
     events: list[Event] = []
     updates = growing("I met Shiv on in Kathmandu."), growing("I met Siobhan in Kathmandu.")
     for update in updates[0][:-1]:
@@ -280,27 +271,27 @@ def test_a_conversation_has_names_both_ways_and_every_language_its_own_translati
     ]
 
 
-def test_a_name_of_several_words_and_with_a_translation_is_written_as_the_glossary_has_it(embedded: LlamaModel) -> None:
+def test_a_name_of_several_words_and_with_a_translation_is_written_as_the_glossary_has_it(model: LlamaModel) -> None:
     terms = [Term("Royal Aldridge Society", "Aldridge-Gesellschaft"), Term("Aldridge", "Aldridge")]
-    final = shown(embedded, terms, "We visited the Royal Aldridge Society with Aldridge.")[-1].text
+    final = shown(model, terms, "We visited the Royal Aldridge Society with Aldridge.")[-1].text
     assert final.count("Aldridge-Gesellschaft") == 1 and final.count("Aldridge") == 2
 
 
 @given(st.text(alphabet=st.sampled_from("Tom Siobhan's \"(-,.!?é\n「トム"), max_size=40))
-def test_any_text_keeps_its_letters_as_tokens(embedded: LlamaModel, text: str) -> None:
-    tokens = NameTokens(embedded, embedded.vocabulary_size, [("Tom", "Tom"), ("Boston", "Boston")])
-    model = WithNames(embedded, tokens)
-    model.glossary = Glossary([Wanted("Siobhan", "Siobhan", True)])
+def test_any_text_keeps_its_letters_as_tokens(model: LlamaModel, text: str) -> None:
+    tokens = NameTokens(model, model.vocabulary_size, [("Tom", "Tom"), ("Boston", "Boston")])
+    named = WithNames(model, tokens)
+    named.glossary = Glossary([Wanted("Siobhan", "Siobhan", True)])
     said = f"{text} Siobhan {text}"
-    plain = embedded.detokenize(embedded.tokenize(said)).decode("utf-8", "ignore")
-    again = model.detokenize(model.tokenize(said)).decode("utf-8", "ignore")
+    plain = model.detokenize(model.tokenize(said)).decode("utf-8", "ignore")
+    again = named.detokenize(named.tokenize(said)).decode("utf-8", "ignore")
     assert again.replace(" ", "") == plain.replace(" ", "")
 
 
-def test_a_prompt_of_the_tree_has_one_token_for_a_name(embedded: LlamaModel) -> None:
-    model = WithNames(embedded, NameTokens(embedded, embedded.vocabulary_size, [("Tom", "Tom")]))
-    model.glossary = Glossary([Wanted("Siobhan", "Siobhan", True)])
-    prompt = build_prompt(model, None, parse_language("en"), parse_language("de"))
-    assert len(prompt.source_tokens(model, "I met Siobhan")) == len(prompt.source_tokens(model, "I met Tom"))
-    assert not model.is_end_of_generation(prompt.source_tokens(model, "Siobhan")[-1])
-    assert END not in prompt.source_tokens(model, "Siobhan")
+def test_a_prompt_of_the_tree_has_one_token_for_a_name(model: LlamaModel) -> None:
+    named = WithNames(model, NameTokens(model, model.vocabulary_size, [("Tom", "Tom")]))
+    named.glossary = Glossary([Wanted("Siobhan", "Siobhan", True)])
+    prompt = build_prompt(named, None, parse_language("en"), parse_language("de"))
+    assert len(prompt.source_tokens(named, "I met Siobhan")) == len(prompt.source_tokens(named, "I met Tom"))
+    assert not named.is_end_of_generation(prompt.source_tokens(named, "Siobhan")[-1])
+    assert END not in prompt.source_tokens(named, "Siobhan")

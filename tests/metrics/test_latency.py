@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.metrics.captions import erasure
-from livetrans.metrics.latency import (
-    average_lagging,
-    length_adaptive_average_lagging,
-    stable_delays,
-)
+from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 
 OUTPUTS = st.lists(st.lists(st.integers(0, 2), max_size=6), min_size=1, max_size=6)
 DELAYS = st.lists(st.integers(1, 20), min_size=1, max_size=12).map(sorted)
@@ -29,14 +22,6 @@ def test_a_delay_is_the_first_update_after_which_nothing_up_to_the_unit_changes(
         assert all(stable[int(delay) :])
         assert delay == 0 or not stable[int(delay) - 1]
     assert delays == sorted(delays), "AL and LAAL need delays that never fall along the output"
-
-
-@given(OUTPUTS)
-def test_without_erasure_every_unit_keeps_the_time_it_was_written(outputs: list[list[int]]) -> None:
-    appended = [[unit for output in outputs[: index + 1] for unit in output] for index in range(len(outputs))]
-    assert not any(erasure(left, right) for left, right in pairwise(appended))
-    written = [float(index) for index, output in enumerate(outputs) for _ in output]
-    assert stable_delays([float(index) for index in range(len(outputs))], appended) == written
 
 
 def test_lists_and_tuples_of_the_same_units_are_the_same_output() -> None:

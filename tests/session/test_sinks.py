@@ -33,11 +33,6 @@ def plain(*events: object, **options: bool) -> str:
     return stream.getvalue()
 
 
-def test_each_final_is_one_line_and_partials_are_not_printed() -> None:
-    events = [caption(0, "Guten", final=False), caption(0, "Guten Tag."), caption(1, ""), caption(2, "Danke.")]
-    assert plain(*events) == "Guten Tag.\nDanke.\n"
-
-
 def test_growth_appends_only_what_is_new() -> None:
     stream = io.StringIO()
     output = PlainOutput(stream, PARTIALS)
@@ -70,7 +65,7 @@ def test_a_caption_that_takes_words_back_is_printed_anew_on_the_next_line(texts:
 
 
 @given(st.lists(SHOWN, max_size=5))
-def test_every_segments_last_line_is_its_final(segments: list[list[str]]) -> None:
+def test_each_final_is_one_line_and_with_partials_its_segments_last(segments: list[list[str]]) -> None:
     events = [
         caption(segment_id, text, final=index == len(texts) - 1)
         for segment_id, texts in enumerate(segments)

@@ -21,6 +21,7 @@ import llama_cpp
 
 from livetrans.base.clock import Clock
 from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.files import replacing
 from livetrans.base.installation import build_command, start_python, user_folder
 from livetrans.config import LanguageModelSettings
 from livetrans.lm.llama import ENGINE
@@ -97,12 +98,10 @@ def _known_files() -> dict[str, Any]:
 
 def _remember(known: dict[str, Any]) -> None:
     file = _cache_file()
-    part = file.with_suffix(f".{os.getpid()}")
-    # Without a cache every run tries the file.
-    with suppress(OSError):
+    with suppress(OSError):  # Without a cache every run tries the file.
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(known), encoding="utf-8")
-        part.replace(file)
+        with replacing(file) as cache:
+            cache.write(json.dumps(known))
 
 
 def load_draft_model(path: Path, target: LanguageModelSettings, clock: Clock) -> LlamaModel:

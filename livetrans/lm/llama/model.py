@@ -90,7 +90,6 @@ class LlamaModel:
         self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
 
     def another_context(self) -> Self:
-        """Return a second, empty context over the same weights; it is closed with this one, if not before."""
         other = type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self._model)
         self._others = [*(one for one in self._others if one._cells), other]
         return other
