@@ -33,6 +33,9 @@ HEAVY = {
     "onnxruntime",
 }
 OWNERS: dict[str, str | tuple[str, ...]] = {
+    "CoreMedia": "livetrans.audio.screencapture",
+    "Foundation": "livetrans.audio.screencapture",
+    "ScreenCaptureKit": "livetrans.audio.screencapture",
     "_pywhispercpp": "livetrans.speech.whisper_cpp_process",
     "av": "livetrans.audio",
     "click": "livetrans.cli",

@@ -31,6 +31,14 @@ def test_an_installed_package_names_the_packages_of_the_extra(extra: str, monkey
     assert shlex.split(installation.install_command(extra))[4:] == EXTRAS[extra]
 
 
+def test_a_package_of_an_extra_for_one_system_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "source_tree", lambda: None)
+    (package, marker) = EXTRAS["mac-sound"][0].split(";")
+    declared = [f'{package}; ({marker.strip()}) and extra == "mac-sound"', "numpy>=2; sys_platform == 'darwin'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: declared)
+    assert shlex.split(installation.install_command("mac-sound"))[4:] == [package]
+
+
 def test_an_environment_without_pip_is_given_to_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     assert installation.build_command("llama-cpp-python").startswith(f"{sys.executable} -m pip install ")
     monkeypatch.setattr(installation, "is_installed", lambda module: module != "pip")

@@ -32,11 +32,13 @@ from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.base.clock import system_seconds
 from livetrans.base.errors import LivetransError, SourceError, UsageError
 from livetrans.base.files import read_all
-from livetrans.base.installation import start_python
+from livetrans.base.installation import install_command, is_installed, start_python
 from livetrans.events import FULL_SCALE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from livetrans.audio.screencapture import PlayedByMac
 
 ANSWER_SECONDS = 60.0 if ON_A_MAC else 10.0
 """Longest time that opening a device may take: the call does not return where the sound server hangs."""
@@ -49,6 +51,7 @@ WATCH_SECONDS = 0.25
 """Seconds between two looks at the parent."""
 SUSPENDED_CODE = 3
 """Exit code of a child that ended because its parent was stopped."""
+_NO_CHOICE = "One program of a Mac is heard by an extra alone: {}; or drop --app."
 _NO_ANSWER = "The sound system does not answer: restart it, or plug the microphone in again."
 MICROPHONE, OUTPUT = "microphone", "output"
 """What is captured: a device that records, or what the computer plays."""
@@ -190,14 +193,22 @@ def decibels(level: float) -> float:
 
 def open_stream(
     kind: str, wanted: str | int | None, number: int | None, on_sound: portaudio.OnSound, on_end: Callable[[], None]
-) -> portaudio.DeviceStream | pulse.PlayedStream:
+) -> portaudio.DeviceStream | pulse.PlayedStream | PlayedByMac:
     """Open what `Capture` was given; `on_end` is called when a device ends.
 
     Raises:
         UsageError, SourceError: as `Capture`.
     """
-    if kind == OUTPUT and not ON_A_MAC:
-        return pulse.PlayedStream(None if wanted is None else str(wanted), on_sound)
+    if kind == OUTPUT:
+        program = None if wanted is None else str(wanted)
+        if not ON_A_MAC:
+            return pulse.PlayedStream(program, on_sound)
+        if is_installed("ScreenCaptureKit"):
+            from livetrans.audio.screencapture import PlayedByMac
+
+            return PlayedByMac(program, on_sound)
+        if program is not None:
+            raise UsageError(_NO_CHOICE.format(install_command("mac-sound")))
     devices = portaudio.list_devices()
     device = portaudio.choose_loopback(devices) if kind == OUTPUT else portaudio.choose_device(devices, wanted, number)
     return portaudio.DeviceStream(device, on_sound, on_end)

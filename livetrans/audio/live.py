@@ -16,7 +16,7 @@ from livetrans.audio.file import Resampler
 from livetrans.audio.portaudio import ON_A_MAC, is_system_sound, zeros_advice
 from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS, list_played
 from livetrans.base.clock import Clock
-from livetrans.base.errors import LivetransError, UsageError
+from livetrans.base.errors import LivetransError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, GapReason, Notice
 
 if TYPE_CHECKING:
@@ -380,8 +380,10 @@ class Microphone(LiveSource):
         """Return whether it gives the sound of the output of this name, or of the default one."""
         device = self._capture.device
         is_unnamed = device in _UNNAMED and not ON_A_MAC
-        return device in (output, f"Monitor of {output}") or (
-            is_unnamed and any(one.default and one.is_microphone for one in list_played()[0])
+        return (
+            device in (output, f"Monitor of {output}")
+            or (ON_A_MAC and is_system_sound(device))
+            or (is_unnamed and any(one.default and one.is_microphone for one in list_played()[0]))
         )
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
@@ -398,17 +400,15 @@ class Microphone(LiveSource):
             self._notify(Notice("info", f"{device} sound.", "zeros"))
 
 
-_NO_CHOICE = (
-    "On a Mac one program cannot be chosen: drop --app, and let nothing else play on the loopback device meanwhile."
-)
-
-
 class Playback(LiveSource):
     """What the default output plays, or one program of it. A program that does not play yet is waited for."""
 
     gap_reason = GapReason.OUTPUT
     shortest_pause = QUIET_SECONDS
-    lost = "What this computer plays cannot be heard: restart the sound server; captions go on when it is back."
+    lost = (
+        "What this computer plays cannot be heard: "
+        f"{'`livetrans doctor` says why' if ON_A_MAC else 'restart the sound server'}; captions go on when it is back."
+    )
     back = "What this computer plays is heard again"
 
     def __init__(
@@ -424,8 +424,6 @@ class Playback(LiveSource):
             UsageError: several programs match, or the system cannot choose one.
             SourceError: the system does not let it be heard; the sentence says what is missing.
         """
-        if program is not None and ON_A_MAC:
-            raise UsageError(_NO_CHOICE)
         capture = open_capture(program, None, OUTPUT)
         self._program = None if program is None else capture.device
         self._is_awaited = False

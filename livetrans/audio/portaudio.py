@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from livetrans.base.errors import SourceError, UsageError
+from livetrans.base.installation import install_command
 from livetrans.events import SAMPLE_RATE
 
 if TYPE_CHECKING:
@@ -29,11 +30,6 @@ _TERMINALS = {"Apple_Terminal": "Terminal", "iTerm.app": "iTerm", "vscode": "Vis
 """Names of programs in System Settings, by $TERM_PROGRAM, where they differ."""
 
 NO_MICROPHONE = "There is no microphone: plug one in, or check that the system lets the terminal use it."
-
-_NO_LOOPBACK = (
-    "A Mac records what it plays through a loopback device only: `brew install blackhole-2ch`, restart the Mac, and "
-    "play on a Multi-Output Device of your speakers and BlackHole (Audio MIDI Setup); docs/using.md has the steps."
-)
 
 OnSound = Callable[["NDArray[np.int16]"], None]
 """Gets its own copy of each mono block, shape (n,), as soon as it is captured; must not wait."""
@@ -160,7 +156,10 @@ def choose_loopback(devices: Sequence[Device]) -> Device:
     """
     loopbacks = [device for device in devices if is_system_sound(device.name)]
     if not loopbacks:
-        raise SourceError(_NO_LOOPBACK)
+        raise SourceError(
+            f"To hear what this Mac plays, install an extra: {install_command('mac-sound')}; or set up a loopback "
+            "device such as BlackHole, by the steps in docs/using.md."
+        )
     return next((device for device in loopbacks if device.default), loopbacks[0])
 
 
@@ -168,9 +167,15 @@ def zeros_advice() -> str:
     """Return what to do about a microphone that gives nothing but zeros, as a clause."""
     if not ON_A_MAC:
         return "unmute it, or take another with --device: `livetrans devices --listen` shows each one's level"
+    return (
+        f"allow {terminal()} to use it in System Settings, Privacy & Security, Microphone, and start {terminal()} again"
+    )
+
+
+def terminal() -> str:
+    """Return the name of the program in which livetrans runs, to which a Mac gives its permissions."""
     program = os.environ.get("TERM_PROGRAM", "this terminal")
-    program = _TERMINALS.get(program, program)
-    return f"allow {program} to use it in System Settings, Privacy & Security, Microphone, and start {program} again"
+    return _TERMINALS.get(program, program)
 
 
 def choose_device(devices: list[Device], wanted: str | int | None, number: int | None = None) -> Device:

@@ -111,4 +111,4 @@ def _packages(extra: str) -> list[str]:
 
     wanted = f'extra == "{extra}"'
     split = (line.partition(";") for line in requires("livetrans") or ())
-    return [package.strip() for package, _, marker in split if marker.replace("'", '"').strip() == wanted]
+    return [package.strip() for package, _, marker in split if marker.replace("'", '"').strip().endswith(wanted)]

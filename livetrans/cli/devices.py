@@ -10,10 +10,11 @@ import click
 from rich.live import Live
 from rich.text import Text
 
-from livetrans.audio import portaudio, pulse
+from livetrans.audio import portaudio, pulse, screencapture
 from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import ON_A_MAC, Device
 from livetrans.base.errors import SourceError
+from livetrans.base.installation import is_installed
 from livetrans.base.text import counted, fitted, visible
 from livetrans.cli.messages import steady_console
 
@@ -24,6 +25,7 @@ _QUIETEST = -60.0
 _REDRAW_SECONDS = 0.1
 OPENING_SECONDS = 10.0
 """Longest time until every device has given its first sound."""
+_PROGRAMS = "Programs, for `livetrans listen --app`:"
 _SILENCE = "silence: muted, or not allowed for this terminal"
 
 
@@ -63,6 +65,14 @@ def command(listen: float | None) -> None:
 def lines_of_played(devices: Sequence[Device]) -> list[str]:
     """Return a line for each output and each program that plays, or one that says what is missing."""
     try:
+        if ON_A_MAC and is_installed("ScreenCaptureKit"):
+            names = sorted({program.program for program in screencapture.programs_of(screencapture.content())})
+            return [
+                f"*      {screencapture.NAME}",
+                "",
+                _PROGRAMS,
+                *(f"       {visible(name)} (open)" for name in names),
+            ]
         if ON_A_MAC:
             return [f"*      {visible(portaudio.choose_loopback(devices).name)}"]
         outputs, streams = pulse.list_played()
@@ -71,7 +81,7 @@ def lines_of_played(devices: Sequence[Device]) -> list[str]:
     lines = [f"{'*' if output.default else ' '}      {visible(output.name)}" for output in outputs]
     playing = {stream.program: stream.paused for stream in sorted(streams, key=lambda stream: not stream.paused)}
     programs = [f"       {visible(name)} ({'paused' if paused else 'playing'})" for name, paused in playing.items()]
-    return lines + (["", "Programs, for `livetrans listen --app`:", *programs] if programs else [])
+    return lines + (["", _PROGRAMS, *programs] if programs else [])
 
 
 def show_levels(

@@ -22,7 +22,6 @@ from tests.audio.test_microphone import ScriptedCapture, Step, block, spans
 @pytest.fixture(autouse=True, scope="module")
 def no_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(live, "ON_A_MAC", False)  # where no program can be chosen
         patch.setattr(live, "RETRY_SECONDS", (0.001,))
         yield
 
@@ -102,12 +101,6 @@ def test_a_capture_that_crashes_is_opened_again_for_the_same_program() -> None:
     chunks, _, wanted = hear("fire", lambda clock: [block(1)], lambda clock: [block(2)])
     assert [number for _, number in spans(chunks)] == [1, 2]
     assert wanted[:2] == ["fire", "Firefox"]
-
-
-def test_a_mac_cannot_choose_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "ON_A_MAC", True)
-    with pytest.raises(UsageError, match="--app"):
-        Playback("zoom", ManualClock(), lambda event: None)
 
 
 STREAMS = [

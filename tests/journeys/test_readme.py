@@ -82,13 +82,14 @@ def make_an_environment_on_a_mac(world: World, command: str) -> None:
     world.lend_packages()
 
 
-@journey(f".venv/bin/pip install -c constraints.txt --extra-index-url {WHEELS}/cpu '.[metal]'")
+@journey(f".venv/bin/pip install -c constraints.txt --extra-index-url {WHEELS}/cpu '.[metal,mac-sound]'")
 def install_on_a_mac(world: World, command: str) -> None:
     """The address of ready wheels is replaced by an empty folder: the engine is among the packages that are lent.
 
-    The extra is left out, because with its models of whisper.cpp no words would be heard.
+    The extras are left out: with the first one's models of whisper.cpp no words would be heard, and the second one
+    installs nothing here.
     """
-    world.run(command.replace(WHEELS, world.home.as_uri()).replace("'.[metal]'", "."))
+    world.run(command.replace(WHEELS, world.home.as_uri()).replace("'.[metal,mac-sound]'", "."))
     assert "site-packages" in world.run("python -P -c 'import livetrans; print(livetrans.__file__)'").stdout
     assert "mic" in world.run("livetrans --help").stdout
 

@@ -26,6 +26,7 @@ import segno
 
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import SystemClock
+from livetrans.base.installation import install_command
 from livetrans.base.text import file_size
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import FASTER_WHISPER, ONNX, WEIGHTS
@@ -98,8 +99,23 @@ def computer_sound(here: Here) -> Figures:
     return _listened(here, "listen")
 
 
-def _listened(here: Here, command: str) -> Figures:
-    words = [command, "--plain", "--no-session", "--jsonl", here.folder / "events.jsonl"]
+@check(
+    "one program of a Mac",
+    "A Mac with the extra `mac-sound` captions one program that plays, without a loopback device.",
+    minutes=10,
+)
+def one_program_of_a_mac(here: Here) -> Figures:
+    if sys.platform != "darwin":
+        raise Skipped("this is not a Mac")
+    if find_spec("ScreenCaptureKit") is None:
+        raise Skipped(f"the extra is missing: {install_command('mac-sound')}")
+    here.require_sound("output")
+    program = here.ask("Play English speech in one program, music in another, and type the first one's name.")
+    return _listened(here, "listen", "--app", program)
+
+
+def _listened(here: Here, command: str, *options: str) -> Figures:
+    words = [command, *options, "--plain", "--no-session", "--jsonl", here.folder / "events.jsonl"]
     run = subprocess.Popen([*LIVETRANS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         run.wait(timeout=15)
