@@ -1,6 +1,7 @@
 """Unsure words that wait, beside a run that shows every word: unbroken speech and the recordings, in one table.
 
     python -m tests.benchmarks.sure_words FOLDER [--sets five,own,own+,recordings,japanese] [--sure 0,0.5] [--curve]
+        [-- OPTIONS]
 
 FOLDER keeps the sound, and what the recogniser heard in each pass: another run of the same passes costs little.
 `five` are twelve sentences of Tatoeba in five voices, without marks and pauses; `own` and `own+` three texts of this
@@ -298,8 +299,8 @@ def main() -> None:
     parser.add_argument("--speeds", default="real,max")
     parser.add_argument("--sure", default="0,0.5")
     parser.add_argument("--curve", action="store_true")
-    parser.add_argument("options", nargs="*", help="of the command, after --")
-    chosen = parser.parse_args()
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    chosen, more = parser.parse_args(sys.argv[1:end]), sys.argv[end + 1 :]
     chosen.folder.mkdir(parents=True, exist_ok=True)
     bench, curve = Bench(chosen.folder, Clock()), Curve()
     bench.install()
@@ -307,9 +308,17 @@ def main() -> None:
     print("| speech | sure | NE of the screen | mean | lag, median | mean | 90 % | right meanwhile | updates | words |")
     print("|---|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for name in chosen.sets.split(","):
-        options = ["--from", "en", "--to", "de", *chosen.options]
+        options = ["--from", "en", "--to", "de", *more]
         if name == "japanese":
-            options = ["--from", "en", "--to", "ja", "--mt", str(SHARED / "instruments" / "en-ja.plain.q8_0.gguf")]
+            options = [
+                "--from",
+                "en",
+                "--to",
+                "ja",
+                "--mt",
+                str(SHARED / "instruments" / "en-ja.plain.q8_0.gguf"),
+                *more,
+            ]
         for speed in chosen.speeds.split(","):
             words: set[tuple[str, ...]] = set()
             for sure in map(float, chosen.sure.split(",")):
