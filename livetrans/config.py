@@ -166,8 +166,8 @@ class RecogniserSettings:
     engine: str = option(
         "auto", "--engine", choices=ENGINES,
         help="What computes the recogniser, each with models of its own: faster-whisper; whisper.cpp, which uses a GPU "
-        "(on Apple Silicon too); or onnx, for NeMo's transducers (Parakeet). auto takes whisper.cpp where it is "
-        "installed with a GPU and has a model here.",
+        "(on Apple Silicon too); or onnx, for NeMo's transducers (Parakeet). auto takes the first that "
+        "keeps up and has a model here: with a GPU whisper.cpp or faster-whisper, without one onnx.",
     )
 
 
