@@ -470,6 +470,9 @@ class OutputSettings:
         help="Put captions on a web server for thousands of readers: https://HOST/pub/ROOM. `livetrans hub HOST` says "
         "how to set it up.",
     )
+    serve_downloads: bool = option(
+        False, "--serve-downloads", help="Let readers of the page save what was said so far, as text or subtitles.",
+    )
     captions_to: tuple[str, ...] = option(
         (), "--captions-to [LANG=]@FILE", kind="link", in_file=False, is_repeatable=True,
         help="Send finished captions to YouTube, Zoom or Teams, by the link in FILE or in the environment variable of "

@@ -124,8 +124,10 @@ class SharedLines:
     def state_frame(self) -> bytes:
         """The state of the run. Each stream begins with it, and a quiet one shows by it that it is alive."""
         sources = self._settings.sources if self._settings else ()
-        values = {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets}
-        return _frame("state", {**values, "tracks": self._tracks, "changes": self._version})
+        values: dict[str, Any] = {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets}
+        downloads = bool(self._settings and self._settings.output.serve_downloads)
+        values |= {"tracks": self._tracks, "downloads": downloads, "changes": self._version}
+        return _frame("state", values)
 
     def position_of(self, wanted: StreamQuery) -> ReaderPosition:
         """Return the position of a new or returning reader, who gets the state in any case."""

@@ -53,7 +53,7 @@ FILES = {
     "page.css": _page_file("page.css", "css"),
     **{
         name: _page_file(name, "javascript")
-        for name in ("page.js", "hub.js", "lines.js", "options.js", "aloud.js", "words.js")
+        for name in ("page.js", "hub.js", "lines.js", "options.js", "aloud.js", "words.js", "saving.js")
     },
 }
 """The files that are served, by path. No path is looked up on the disk."""

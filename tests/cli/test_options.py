@@ -99,7 +99,12 @@ OF_KINDS = {
     "pair": "fr,German",
     "server": "http://127.0.0.1:9",
 }
-NEEDED = {"gamma": "--draft-model tower", "mt-back": "--between en,de", "captions-delay": "--captions-to @link.txt"}
+NEEDED = {
+    "gamma": "--draft-model tower",
+    "mt-back": "--between en,de",
+    "captions-delay": "--captions-to @link.txt",
+    "serve-downloads": "--serve localhost",
+}
 NEEDED |= dict.fromkeys(("mt-model", "mt-key-file"), "--mt-server http://127.0.0.1:9")
 NEEDED |= dict.fromkeys(("names", "me", "me-to", "device"), "--with-mic")
 

@@ -72,6 +72,7 @@ export class Lines {
     text.classList.toggle("final", parts.final);
     text.classList.toggle("unfinished", !parts.final);
     text.classList.toggle("untranslated", parts.untranslated);
+    line.dataset.end = values.end;
     const words = text.firstChild;
     text.said = parts.text;
     write(words, this.soften(text), parts.language);
@@ -233,7 +234,7 @@ export class Lines {
       this.view.scrollTop = this.scrollTarget;
       this.below = 0;
     }
-    this.onBelow(this.below);
+    this.onBelow(this.below, this.isAtEnd);
   }
 
   /* Return the height that a sentence gets, with its label above it and its source below. */
@@ -286,7 +287,16 @@ export class Lines {
   look() {
     const end = Math.min(this.scrollTarget, this.view.scrollHeight - this.view.clientHeight);
     this.isAtEnd = !this.hasHistory || this.view.scrollTop >= end - this.row / 2;
+    this.onBelow(this.below, this.isAtEnd);
     if (this.isAtEnd && (this.below || this.view.scrollTop < end)) this.toEnd();
+  }
+
+  /* Go back to where the last seconds begin. */
+  back(seconds) {
+    const first = [...this.groups.values()].find((line) => line.dataset.end > this.last.dataset.end - seconds);
+    if (!first || !this.hasHistory) return;
+    this.view.scrollTop = Math.max(0, first.offsetTop - this.list.firstElementChild.offsetTop);
+    this.look();
   }
 
   toEnd() {

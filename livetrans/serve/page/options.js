@@ -7,7 +7,7 @@ const CHOICES = {
   final: ["0", "1"],
   speak: ["0", "1"],
 };
-const RANGES = { size: [50, 300], lines: [1, 20], last: [0, 2000] };
+export const RANGES = { size: [50, 300], lines: [1, 20], last: [0, 2000] };
 const DEFAULTS = {
   reader: { theme: "auto", source: "1", lines: 0 },
   stage: { theme: "dark", source: "0", lines: 0 },

@@ -1,6 +1,7 @@
-import { Options } from "./options.js";
+import { Options, RANGES } from "./options.js";
 import { Lines } from "./lines.js";
 import { Aloud } from "./aloud.js";
+import { finished, save } from "./saving.js";
 import { isRightToLeft, isTall, nameOf, translatePage, ui, word } from "./words.js";
 import { HubStream } from "./hub.js";
 
@@ -10,6 +11,8 @@ const NOTE = 15_000;
 const AWAKE = 4_000;
 /* Milliseconds that the bar is shown after the reader did something; twice as many at first. */
 const SIZE_STEP = 10;
+const MISSED = 180;
+/* Seconds that a reader goes back who has missed something. */
 const LEAD = 1.34, TALL_LEAD = 1.5;
 /* Heights of a row for one of letters. */
 
@@ -43,7 +46,7 @@ function connect() {
   if (last) query.set("after", last);
   heardAt = performance.now();
   isNewReader = !last;
-  stream = document.documentElement.dataset.hub ? new HubStream(query) : new EventSource(`captions?${query}`);
+  stream = openStream(query);
   stream.onerror = () => {
     lose();
     if (stream.readyState === EventSource.CLOSED) explain();
@@ -55,6 +58,10 @@ function connect() {
       take(JSON.parse(event.data));
     });
   }
+}
+
+function openStream(query) {
+  return document.documentElement.dataset.hub ? new HubStream(query) : new EventSource(`captions?${query}`);
 }
 
 function lose() {
@@ -179,6 +186,7 @@ function showState() {
   const isQuiet = !refused && !fault && (now === "listening" || now === "ended");
   if (byId("state").textContent !== sentence) byId("state").textContent = sentence;
   byId("state").classList.toggle("quiet", isQuiet);
+  byId("save").hidden = !state.downloads;
   for (const { body } of [document, onTop?.document].filter(Boolean)) {
     body.dataset.now = now;
     body.classList.toggle("tracks", state.tracks.length > 0);
@@ -305,6 +313,7 @@ const ACTIONS = {
   v: () => options.next("view"),
   c: () => options.next("theme"),
   s: () => options.set("source", options.showsSource ? 0 : 1),
+  m: () => { openSheet(false); lines.back(MISSED); },
   f: () => showWhole(!options.isWhole),
   "+": () => options.move("size", options.size + SIZE_STEP),
   "=": () => options.move("size", options.size + SIZE_STEP),
@@ -319,13 +328,20 @@ const ACTIONS = {
   End: () => lines.toEnd(),
 };
 
-const KEYS = { v: "view", "+ −": "size", s: "source", f: "whole", c: "colours", t: "language", a: "aloud", w: "ontop", End: "newest" };
+const KEYS = { v: "view", "+ −": "size", s: "source", f: "whole", m: "missed", c: "colours", t: "language", a: "aloud", w: "ontop", End: "newest" };
 
 /* Show sentences only once they are finished, or as they grow. What is shown already stays. */
 function showWhole(isWhole) {
   options.set("final", isWhole ? 1 : 0);
   if (isWhole) lines.removeUnfinished();
   connect();
+}
+
+/* Save what was said so far, in the languages that are shown, as far as the run keeps it. */
+async function saveSoFar(format) {
+  const query = new URLSearchParams({ final: 1, last: RANGES.last[1] });
+  if (languages.length) query.set("to", languages);
+  save(await finished(openStream(query)), format, word("captions"));
 }
 
 function openSheet(isOpen) {
@@ -376,6 +392,10 @@ document.addEventListener("keydown", press);
 for (const gesture of ["pointermove", "pointerdown", "keydown", "wheel"]) document.addEventListener(gesture, point, { passive: true });
 view.addEventListener("pointerdown", () => openSheet(false));
 byId("aa").addEventListener("click", () => openSheet(sheet.hidden));
+for (const button of sheet.querySelectorAll("[data-format]")) {
+  button.setAttribute("aria-label", `${word("save")} ${button.textContent}`);
+  button.addEventListener("click", () => saveSoFar(button.dataset.format));
+}
 byId("size").addEventListener("input", (event) => { options.move("size", Number(event.target.value)); apply(); });
 sheet.addEventListener("change", ({ target }) => {
   if (target.name === "final") showWhole(target.checked);
@@ -395,10 +415,10 @@ document.querySelector('[data-key="w"]').hidden = !window.documentPictureInPictu
 byId("to").addEventListener("change", (event) => choose(event.target.value.toLowerCase().split(","), true));
 byId("below").addEventListener("click", () => lines.toEnd());
 aloud.onLeftOut = (key) => lines.elements.get(key)?.classList.add("unread");
-lines.onBelow = (count) => {
-  byId("below").hidden = !count;
-  byId("below").textContent = `↓ ${count}`;
-  byId("below").setAttribute("aria-label", `${word("newest")} (${count})`);
+lines.onBelow = (count, isAtEnd) => {
+  byId("below").hidden = isAtEnd;
+  byId("below").textContent = count ? `↓ ${count}` : "↓";
+  byId("below").setAttribute("aria-label", count ? `${word("newest")} (${count})` : word("newest"));
 };
 for (const fault of options.faults) note(fault);
 byId("asleep").hidden = Boolean(navigator.wakeLock);
