@@ -6,7 +6,7 @@ import difflib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -297,20 +297,14 @@ class Bench:
                     segment_id=identity,
                     method=label,
                     update=number,
-                    order=source.order,
-                    final=source.final,
-                    source=source.source,
                     tokens=translation.tokens,
                     text=translation.text,
                     ends=self._ends[label](translation.tokens, translation.text),
                     stats=translation.stats,
                     update_seconds=seconds,
-                    end=source.end,
-                    captured=source.captured,
-                    due=source.due,
                     accepted=translation.accepted,
-                    ended=source.ended,
                     hidden_tokens=translation.hidden_tokens if stops else None,
+                    **asdict(source),
                 )
             )
         return updates

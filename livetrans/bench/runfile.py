@@ -156,11 +156,7 @@ class RunFile:
         return len(self.units) == len(self.segments) * len(self.header.methods) * self.header.repeats
 
 
-_KINDS: dict[str, type[Header] | type[Segment] | type[Update]] = {
-    "header": Header,
-    "segment": Segment,
-    "update": Update,
-}
+_KINDS: dict[str, type[Header | Segment | Update]] = {"header": Header, "segment": Segment, "update": Update}
 _LINES = {kind: name for name, kind in _KINDS.items()}
 
 

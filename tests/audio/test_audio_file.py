@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,25 @@ def tone(seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
     return np.round(8000 * np.sin(2 * np.pi * 440 * time)).astype(np.int16)
 
 
+def add_sound(output: Any, stream: Any, rate: int, pieces: dict[float, np.ndarray]) -> None:
+    """Encode pieces of sound, of shape (n, channels), by their time stamps in seconds."""
+    for begin, samples in pieces.items():
+        layout, size = "stereo" if samples.shape[1] == 2 else "mono", stream.codec_context.frame_size or 1024
+        resampler = av.AudioResampler(stream.format.name, layout, rate, frame_size=size)
+        frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), "s16", layout)
+        frame.sample_rate = rate
+        position = round(begin * rate)
+        for part in (*resampler.resample(frame), *resampler.resample(None)):
+            part.pts, part.time_base = position, Fraction(1, rate)
+            position += part.samples
+            output.mux(stream.encode(part))
+    output.mux(stream.encode(None))
+
+
 def encode(path: Path, codec: str, samples: np.ndarray) -> Path:
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=SAMPLE_RATE, layout="mono")
-        frame = av.AudioFrame.from_ndarray(samples[None, :], format="s16", layout="mono")
-        frame.sample_rate = SAMPLE_RATE
-        resampler = av.AudioResampler(format=stream.format, layout=stream.layout, rate=SAMPLE_RATE)
-        fifo = av.AudioFifo()
-        for part in resampler.resample(frame):
-            fifo.write(part)
-        while (part := fifo.read(stream.codec_context.frame_size or 1024, partial=True)) is not None:
-            container.mux(stream.encode(part))
-        container.mux(stream.encode(None))
+        add_sound(container, stream, SAMPLE_RATE, {0.0: samples[:, None]})
     return path
 
 

@@ -18,6 +18,7 @@ from livetrans.audio.pcm import PcmStream
 from livetrans.base.clock import ManualClock
 from livetrans.events import SAMPLE_RATE, Notice
 from tests.audio.sound_server import joined
+from tests.audio.test_audio_file import add_sound, tone
 
 Piece = tuple[float, float]
 """Time stamp of a stretch of tone, and its length, both in seconds."""
@@ -31,34 +32,18 @@ ENCODERS = {
 }
 
 
-def tone(seconds: float, rate: int, channels: int) -> np.ndarray:
-    wave = 8000 * np.sin(2 * np.pi * 440 * np.arange(round(seconds * rate)) / rate)
-    return np.tile(wave.astype(np.int16)[:, None], channels)
+def add_tone(output: Any, stream: Any, rate: int, channels: int, pieces: list[Piece]) -> None:
+    add_sound(
+        output, stream, rate, {begin: np.tile(tone(seconds, rate)[:, None], channels) for begin, seconds in pieces}
+    )
 
 
-def add_sound(output: Any, stream: Any, rate: int, channels: int, pieces: list[Piece]) -> None:
-    layout = "stereo" if channels == 2 else "mono"
-    for begin, seconds in pieces:
-        size = stream.codec_context.frame_size or 1024
-        resampler = av.AudioResampler(stream.format.name, layout, rate, frame_size=size)
-        frame = av.AudioFrame.from_ndarray(tone(seconds, rate, channels).reshape(1, -1), "s16", layout)
-        frame.sample_rate = rate
-        position = round(begin * rate)
-        for part in (*resampler.resample(frame), *resampler.resample(None)):
-            part.pts, part.time_base = position, Fraction(1, rate)
-            position += part.samples
-            output.mux(stream.encode(part))
-    output.mux(stream.encode(None))
-
-
-def encoded(
-    container: str, rate: int = SAMPLE_RATE, channels: int = 1, pieces: list[Piece] | None = None, **options: str
-) -> bytes:
+def encoded(container: str, rate: int = SAMPLE_RATE, channels: int = 1, **options: str) -> bytes:
     whole = io.BytesIO()
     with av.open(whole, "w", format=container, options=options) as output:
         layout = "stereo" if channels == 2 else "mono"
         stream = output.add_stream(ENCODERS[container], rate=rate, layout=layout)
-        add_sound(output, stream, rate, channels, pieces or [(0.0, 4.0)])
+        add_tone(output, stream, rate, channels, [(0.0, 4.0)])
     return whole.getvalue()
 
 
@@ -100,7 +85,7 @@ def test_sound_is_at_the_time_stamps_of_its_frames(begins: float, hole: float, t
             frame.pts, frame.time_base = number, Fraction(1, 5)
             output.mux(video.encode(frame))
         output.mux(video.encode(None))
-        add_sound(output, stream, 48_000, 1, pieces)
+        add_tone(output, stream, 48_000, 1, pieces)
     samples, source, notices = heard(path)
     expected = [(begins, begins + 8.0)]
     if hole:
@@ -140,7 +125,7 @@ def test_of_several_streams_the_default_one_is_heard(tmp_path: Path) -> None:
         for part in av.AudioResampler("fltp", "mono", 48_000, frame_size=1024).resample(frame):
             output.mux(silent.encode(part))
         output.mux(silent.encode(None))
-        add_sound(output, spoken, 48_000, 1, [(0.0, 1.0)])
+        add_tone(output, spoken, 48_000, 1, [(0.0, 1.0)])
     assert np.abs(heard(path)[0]).max() > 1000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 from livetrans.base.errors import LivetransError, SessionError, UsageError
 from livetrans.base.languages import parse_language
 from livetrans.bench.corpora import find_streams, recorded_corpus, reveal, text_corpus
+from livetrans.events import Transcript
+from tests.session.examples import write_session
 
 EN_DE = parse_language("en"), parse_language("de")
 
@@ -75,21 +76,13 @@ def test_only_line_feeds_separate_sentences(tmp_path: Path) -> None:
 
 
 def _write_stream(path: Path, hypotheses: list[tuple[int, str, bool, float]]) -> None:
-    lines = [
-        json.dumps(
-            {
-                "segment_id": segment,
-                "revision": number,
-                "committed": text if final else "",
-                "partial": "" if final else text,
-                "final": final,
-                "start": 0.5,
-                "end": end,
-            }
-        )
-        for number, (segment, text, final, end) in enumerate(hypotheses)
-    ]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_session(
+        path,
+        *(
+            Transcript(segment, number, text if final else "", "" if final else text, final, 0.5, end)
+            for number, (segment, text, final, end) in enumerate(hypotheses)
+        ),
+    )
 
 
 STREAM = [
@@ -183,11 +176,10 @@ def test_short_sentences_are_left_out_before_the_first_are_counted(tmp_path: Pat
 
 def test_of_a_meeting_only_what_is_spoken_in_the_source_language_is_measured(tmp_path: Path) -> None:
     heard = [("them", None, "Good morning."), ("me", "de", "Guten Morgen."), ("me", "en", "Thanks.")]
-    lines = [
-        {"segment_id": number, "revision": 0, "committed": text, "partial": "", "final": True}
-        | {"track": track, "language": language}
+    transcripts = [
+        Transcript(number, 0, text, "", True, 0.0, 0.0, language=language, track=track)
         for number, (track, language, text) in enumerate(heard)
     ]
-    (tmp_path / "talk.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_session(tmp_path / "talk.jsonl", *transcripts)
     corpus = recorded_corpus(tmp_path / "talk.jsonl", None, EN_DE)
     assert [one.segment.source for one in corpus.segments] == ["Good morning.", "Thanks."]

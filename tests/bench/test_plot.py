@@ -50,15 +50,7 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
     file = SimpleNamespace(header=header, path=Path(f"{model}-{corpus}-{pair}.jsonl"))
     run = SimpleNamespace(file=file, unit="13a", rows=[])
     for values in rows:
-        known = {
-            "ne": None,
-            "accepted": None,
-            "speedup": None,
-            "bleu": None,
-            "screen": None,
-            "has_proposals": False,
-            **values,
-        }
+        known = dict.fromkeys(("ne", "accepted", "speedup", "bleu", "screen", "meanwhile", "has_proposals")) | values
         bias = known["label"].partition("@")[2].partition(":")[0]
         of = Measured(
             decoder=parse_method(known["label"].partition(":display")[0]).decoder,
@@ -66,8 +58,7 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
             run=run,
             counts=SimpleNamespace(rates=SimpleNamespace(per_draft=known["accepted"])),
             measures=[SimpleNamespace(screen=SimpleNamespace(ratio=known["screen"]))],
-            meanwhile=known.get("meanwhile"),
-            **{name: known[name] for name in ("label", "speedup", "bleu", "has_proposals")},
+            **{name: known[name] for name in ("label", "speedup", "bleu", "has_proposals", "meanwhile")},
         )
         erasure = SimpleNamespace(mean_per_utterance=known["ne"])
         run.rows.append(SimpleNamespace(method=of, label=of.label, mask=known.get("mask", "none"), erasure=erasure))
