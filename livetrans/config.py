@@ -420,12 +420,12 @@ class OutputSettings:
         help="Show the recognised text too.",
     )
     source_line: str = option(
-        "above", "--source-line", choices=("above", "below"),
-        help="Where the recognised text stands; below with --partials, because the caption grows first.",
+        "below", "--source-line", choices=("above", "below"),
+        help="Where the recognised text stands; always below with --partials, because the caption grows first.",
     )
     panel: str = option(
         "people", "--panel", choices=PANELS,
-        help="Panel at start: people (lag, calm, keys), research (all figures) or off.",
+        help="Panel at start: people (lag, NE, speedup, calm), research (all figures) or off.",
     )
     theme: str = option(
         "dark", "--theme", choices=THEMES, everyday=True,

@@ -14,8 +14,9 @@ from textual.css.stylesheet import StylesheetParseError
 from textual.screen import ModalScreen, Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Footer, Input
+from textual.widgets._footer import FooterKey
 
-from livetrans.base.text import counted, visible
+from livetrans.base.text import counted, display_width, visible
 from livetrans.captions import is_only_translated
 from livetrans.config import PANELS
 from livetrans.events import Caption, Gap, NameCorrected, Notice, RunEnded, RunStarted, Transcript
@@ -25,7 +26,7 @@ from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search
 from livetrans.tui.help import HelpScreen
-from livetrans.tui.keys import COMMANDS, bindings, listed, palette
+from livetrans.tui.keys import COMMANDS, bindings, palette
 from livetrans.tui.names import NamesScreen, likely_names
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, Outlet, ReadersBar, ReadersScreen, Served, open_in_browser
@@ -40,8 +41,9 @@ NAMES_FROM = 12
 """Finished captions whose names the key lists."""
 HAS_ENDED = "the run has ended: this key changes nothing any more"
 ONLY_TRANSLATED = "only the translation has this word: write the one of its source"
-WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
-"""Least width for each class of the style sheet. Below 76 columns a panel would leave captions no room."""
+WIDTHS = [(0, "-narrow"), (76, "-middle"), (92, "-normal"), (120, "-wide")]
+"""Least width for each class of the style sheet. Beside the panel for people captions have 64 columns at least; below
+that it is a row. Below 76 columns the panel for research would leave captions no room either."""
 HEIGHTS = [(0, "-tiny"), (12, "-short"), (16, "-medium"), (ROOMY_HEIGHT, "-tall")]
 """The same for heights. Captions come first: a tiny terminal has no footer, and a short one no strip."""
 
@@ -55,6 +57,26 @@ class Column(Vertical):
 
     def on_resize(self) -> None:
         self._fit_rows()
+
+
+class Menu(Footer):
+    """The one menu of keys, as many whole ones as have room; `without` are actions that do nothing in this run."""
+
+    def __init__(self, without: Sequence[str]) -> None:
+        super().__init__(show_command_palette=False)
+        self._without = without
+
+    def compose(self) -> ComposeResult:
+        room = self.app.size.width - 2
+        for key in super().compose():
+            if isinstance(key, FooterKey) and key.action not in self._without:
+                room -= display_width(f"{key.key_display} {key.description}  ")
+                if room < 0:
+                    break
+                yield key
+
+    def on_resize(self) -> None:
+        self.refresh(recompose=True)
 
 
 class LivetransApp(App[str]):
@@ -92,7 +114,6 @@ class LivetransApp(App[str]):
         self._title, self._model = title, settings.language_model.model.stem
         self._detected: str | None = None
         self._commands = [one for one in COMMANDS if one.works(settings, is_served=server is not None)]
-        self._listed = listed(self._commands)
         self._pipeline = run
         self._read_monitor = snapshot
         self._ending_signals = ending_signals
@@ -138,7 +159,7 @@ class LivetransApp(App[str]):
                     yield self._row
             yield self._panel
         yield self._strip
-        yield Footer(show_command_palette=False)
+        yield Menu([command.action for command in COMMANDS if command not in self._commands])
 
     def on_mount(self) -> None:
         self._place_panel()
@@ -173,7 +194,10 @@ class LivetransApp(App[str]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        self._loading_bar.set_rows(self._current.fit(self._column.size))
+        rows = self._current.fit(self._column.size)
+        self._loading_bar.set_rows(rows)
+        # Captions begin at the top, and the sentence that grows follows the last one, where it stays when it ends.
+        self._history.follow(max(self._column.size.height - rows - 1, 0))
         self._show_numbers()
 
     def _begin(self) -> None:
@@ -270,7 +294,7 @@ class LivetransApp(App[str]):
         snapshot = self._snapshot()
         self._top.show(self._phase, self._paused, snapshot)
         if self._panel.display:
-            self._figures.show(snapshot, self._shown_panel, self._listed)
+            self._figures.show(snapshot, self._shown_panel)
         self._strip.show(snapshot, self._shown_panel)
 
     def action_pause(self) -> None:
@@ -395,6 +419,7 @@ class LivetransApp(App[str]):
 
     def _place_panel(self) -> None:
         self.screen_stack[0].set_class(self._shown_panel == "off", "-no-panel")
+        self.screen_stack[0].set_class(self._shown_panel == "people", "-people")
 
     def action_only(self) -> None:
         """Show nothing but captions, or everything again."""

@@ -122,14 +122,21 @@ class History(VerticalScroll):
         self._lines: list[FinishedCaption] = []
         self._show_source = show_source
         self._is_at_end = True
-        self._below = 0
+        self._below = self._most_rows = 0
         self._laid_out = Size()
         """The size in which the reader last scrolled."""
         self._reading: tuple[FinishedCaption, int] | None = None
         """The caption at the top, and how many of its rows are above it; None at the end."""
 
-    def on_mount(self) -> None:
-        self.anchor()
+    def follow(self, rows: int | None = None) -> None:
+        """Begin at the top, and follow the end once the captions take more than their most rows, `rows` from now on."""
+        if rows is not None:
+            self.styles.max_height = self._most_rows = rows
+        width = self.scrollable_content_region.width - 1
+        if self._is_at_end and sum(len(line.lines(width)) + 1 for line in self._lines) > self._most_rows:
+            self.anchor()
+        elif self._is_at_end:
+            self.release_anchor()
 
     @property
     def captions(self) -> list[Caption]:
@@ -145,6 +152,7 @@ class History(VerticalScroll):
             later = list(takewhile(line.is_before, reversed(self._lines)))
             mounting.append(self.mount(line, before=later[-1] if later else None))
             self._lines.insert(len(self._lines) - len(later), line)
+        self.follow()
         oldest = self._lines[:-HISTORY_CAPTIONS]
         self._lines = self._lines[-HISTORY_CAPTIONS:]
         rows = self._lines[0].virtual_region.y - oldest[0].virtual_region.y if oldest else 0
@@ -199,7 +207,7 @@ class History(VerticalScroll):
         self.remove_children()
         self._count_below(0)
         self._is_at_end, self._reading = True, None
-        self.anchor()
+        self.follow()
 
     async def replace(self, captions: Sequence[Caption]) -> None:
         """Show other captions, the newest in view."""
@@ -274,8 +282,8 @@ class FixedRows(WrappedText):
 class Current(Vertical):
     """The current captions of a track: source and translation, each in rows of its own."""
 
-    def __init__(self, show_source: bool, source_line: str, track: str | None) -> None:
-        super().__init__(classes=f"current -{source_line}")
+    def __init__(self, show_source: bool, source_line: str, track: str | None, *, is_further: bool = False) -> None:
+        super().__init__(classes=f"current -{source_line}{' -further' * is_further}")
         self._track = track
         self.show_source, self._source_line = show_source, source_line
         self._source, self._caption = FixedRows("source"), FixedRows("caption")
@@ -318,7 +326,9 @@ class Panes(Vertical):
 
     def __init__(self, tracks: Sequence[str | None], show_source: bool, source_line: str) -> None:
         super().__init__(id="current")
-        self._panes = [Current(show_source, source_line, track) for track in tracks]
+        self._panes = [
+            Current(show_source, source_line, track, is_further=number > 0) for number, track in enumerate(tracks)
+        ]
 
     def compose(self) -> ComposeResult:
         yield from self._panes

@@ -1,4 +1,4 @@
-"""Every key, in one table that footer, panel, command palette and help read, and what keys do: each such function
+"""Every key, in one table that footer, command palette and help read, and what keys do: each such function
 returns the answer that the screen shows."""
 
 from __future__ import annotations
@@ -32,15 +32,13 @@ class Command:
     """The keys as the help shows them, separated by spaces."""
     action: str
     word: str
-    """Its word in the footer or on the panel. Neighbours with the same word are shown together."""
+    """Its word in the footer. Neighbours with the same word are shown together."""
     title: str
     """Its name in the palette and the help."""
     meaning: str
     in_footer: bool = False
     setting: str = ""
     """Key in `livetrans.config.SETTINGS` of the setting that it changes."""
-    for_research: bool = False
-    """Whether it changes a setting of the papers. Only the research panel shows its keys."""
     needs_server: bool = False
 
     def works(self, settings: Settings, *, is_served: bool) -> bool:
@@ -56,7 +54,7 @@ class Command:
 
 def _stepping(keys: str, setting: str, step: float, word: str, title: str, meaning: str) -> Command:
     """Return a command that moves the number of a setting by `step`."""
-    return Command(keys, f"move({setting!r}, {step})", word, title, meaning, setting=setting, for_research=True)
+    return Command(keys, f"move({setting!r}, {step})", word, title, meaning, setting=setting)
 
 
 NO_REPAIR = "names are not repaired in this run; start it without --repair none"
@@ -73,48 +71,43 @@ COMMANDS = (
             "The last captions are finished first; a second press quits at once.", in_footer=True),
     Command("space", "pause", "Pause", "Pause or resume",
             "While paused, nothing is heard from a microphone; a file waits.", in_footer=True),
+    Command("p", "panel", "Figures", "Next panel",
+            "For people, for research, or none; `--panel` sets the first.", in_footer=True),
     Command("s", "source", "Source", "Show, hide source",
             "The recognised text beside each translation.", in_footer=True),
     Command("a", "calm", "Calm", "Next calm setting",
             "Still, balanced or faithful: what may change on the screen.", in_footer=True, setting="calm"),
+    Command("e", "names", "Names", "Correct a name",
+            "Lists what looks like a name in the last captions. The right one is written from then on.",
+            in_footer=True),
+    Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end.",
+            in_footer=True),
     Command("c", "copy", "Copy", "Copy last caption", "Or the text selected with the mouse.", in_footer=True),
     Command("w", "save", "Save", "Save",
             "All finished captions of this run as text and subtitles (.srt), in the current folder.", in_footer=True),
-    Command("p", "panel", "Panel", "Next panel",
-            "For people, for research, or none; `--panel` sets the first.", in_footer=True),
     _stepping("m  [", "mask-k", -1, "Mask", "Mask fewer tokens", "Captions come sooner and flicker more."),
     _stepping("M  ]", "mask-k", 1, "Mask", "Mask more tokens", "Captions come later and are calmer."),
     _stepping("b  ,", "bias", -BIAS_STEP, "Bias", "Lower the bias", "The translation changes more readily."),
     _stepping("B  .", "bias", BIAS_STEP, "Bias", "Raise the bias", "The translation changes less."),
-    Command("t", "target", "To language", "Next caption language",
-            "One of those that `--to de,fr` names: at once, for finished captions too.", setting="to"),
-    Command("f", "spoken", "From language", "Next spoken language",
+    Command("t", "target", "To", "Next caption language",
+            "One of those that `--to de,fr` names: at once, for finished captions too.", in_footer=True,
+            setting="to"),
+    Command("f", "spoken", "From", "Next spoken language",
             "One of those that `--from en,auto` names or that were detected. With `--between`: the other one, until "
-            "the next pause.", setting="from"),
-    Command("e", "names", "Names", "Correct a name",
-            "Lists what looks like a name in the last captions. The right one is written from then on."),
+            "the next pause.", in_footer=True, setting="from"),
     Command("n", "messages", "Messages", "Read the messages", "All in full. Warnings leave the screen once read."),
-    Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
     Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, those above what is in view too."),
     Command("o", "only", "Captions only", "Captions only", "For a second screen or a recording; the same key ends it."),
     Command("v", "browse", "View", "View in a browser",
-            "Opens the page that `--serve` gives captions to.", needs_server=True),
+            "Opens the page that `--serve` gives captions to.", in_footer=True, needs_server=True),
     Command("r", "readers", "Readers", "Readers",
-            "The page's address, its QR code for a phone, and how many read it.", needs_server=True),
+            "The page's address, its QR code for a phone, and how many read it.", in_footer=True,
+            needs_server=True),
     Command("ctrl+l", "clear", "Clear", "Clear the screen",
             "The sentence being spoken stays. What is cleared is still in the session, and saved by w."),
 )
-"""Help and quitting come first, because a narrow footer shows only the first ones."""
+"""The most needed first: the footer shows as many as have room."""
 # fmt: on
-
-
-def listed(commands: Iterable[Command]) -> list[tuple[str, str]]:
-    """Return keys and word of the commands that the panel for people lists, because the footer does not."""
-    others = groupby(
-        (command for command in commands if not (command.in_footer or command.for_research)),
-        lambda command: command.word,
-    )
-    return [("/".join(command.keys.split()[0] for command in group), word) for word, group in others]
 
 
 def bindings() -> list[BindingType]:

@@ -1,8 +1,11 @@
-"""The panel: one table with format and meaning of each metric, which panel and strip draw and the help explains."""
+"""The panel: one table with format and meaning of each metric, which panel and strip draw and the help explains.
+
+The panel for people says one idea once, a row each; all other figures are on that for research, one key further.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log10
 
@@ -30,10 +33,7 @@ ROOMY_HEIGHT = 38
 """Height from which the panel has room for headings."""
 SPACED_HEIGHT = 29
 """Height from which it has room for empty lines between the sections."""
-KEY_WIDTH = 7
-"""Cells of a key in the panel's list of keys."""
-Keys = Sequence[tuple[str, str]]
-"""Keys that the panel lists, each with its word."""
+MORE = "p: all figures"
 
 FLOOR_DECIBELS = -60.0
 """Level at which the meter is empty: a quiet room through a usual microphone."""
@@ -51,8 +51,6 @@ class Metric:
     """Replaces the label on the panel for a while."""
     keys: str = ""
     """The keys that change it."""
-    waits: bool = False
-    """Whether the row comes with its first value: many runs never have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,10 @@ def seconds(value: float | None) -> str:
     return DASH if value is None else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
 
 
+def short_seconds(value: float | None) -> str:
+    return seconds(value).removesuffix(" s")
+
+
 def rate(value: float | None) -> str:
     return DASH if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
@@ -90,6 +92,10 @@ def heard(snapshot: Snapshot) -> str:
         return duration(snapshot.heard)
     # From an hour on there is no room for spaces.
     return f"{duration(snapshot.heard)}{'/' if snapshot.total >= 3600 else ' / '}{duration(snapshot.total)}"
+
+
+def ne_compared(snapshot: Snapshot) -> str:
+    return f"{ratio(snapshot.ne_compared)}, rt {ratio(snapshot.ne_retranslation)}"
 
 
 def mask(snapshot: Snapshot) -> str:
@@ -123,7 +129,6 @@ def meter(level: float, cells: int) -> tuple[str, str]:
     return "━" * full, "╌" * (cells - full)
 
 
-HEARD = Metric("heard", heard, "How far the source is processed, and its length if that is known.")
 CALM = Metric(
     "calm",
     lambda s: s.settings.calm or CUSTOM,
@@ -132,7 +137,7 @@ CALM = Metric(
 CHANGES = Metric(
     "changes/min",
     lambda s: rate(s.changes_per_minute),
-    "Captions that took words back, a minute of sound. 0 is calmest; `--calm still` stays near it.",
+    "Captions that retracted words, a minute of sound. 0 is calmest; `--calm still` stays near it.",
 )
 SPEEDUP = Metric(
     "speedup",
@@ -142,50 +147,29 @@ SPEEDUP = Metric(
     "brackets how many updates were compared. Until there are five it is estimated from the cost of the run's own "
     "steps, marked ≈.",
 )
-NE_SCREEN = Metric(
-    "NE screen",
-    lambda s: ratio(s.ne_screen),
-    "Normalized erasure, the measure of flicker: words taken back from the screen, per word shown, all captions as one "
-    "text. 0 is calmest.",
+NE = Metric(
+    "NE",
+    lambda s: ratio(s.ne_screen) if s.ne_retranslation is None else ne_compared(s),
+    "Normalized erasure of the screen, the measure of flicker: words retracted from the screen, per word shown, all "
+    "captions as one text. 0 is calmest. After `rt` that of re-translation under the same mask; both figures are then "
+    "of the sentences that were compared for the speedup.",
 )
-NE_COMPARED = Metric(
-    "compared",
-    lambda s: f"{ratio(s.ne_compared)} vs {ratio(s.ne_retranslation)}",
-    "NE of the screen in the sentences that were compared for the speedup: this run's, then re-translation's under the "
-    "same mask.",
+LAG = Metric(
+    "lag",
+    lambda s: seconds(s.lag_median),
+    "Median seconds from the end of a spoken word until its translation stands for good: half of a sentence is seen "
+    "once half of its finished caption stands. Known when a sentence is finished; a dash if a recorded stream has no "
+    "such times.",
 )
-LAG_GROWING = Metric(
-    "lag growing",
-    lambda s: seconds(s.lag_growing),
-    "Median seconds from the end of a spoken word until its translation stands in a caption that still grows, and is "
-    "not taken back. Known when the sentence is finished; a dash if a recorded stream has no such times.",
+KEEPING_UP = Metric(
+    "keeping up",
+    keeping_up,
+    f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
+    "how late it was, or what is left out until the run has caught up, and the age of what waits.",
+    left_out,
 )
 
-PEOPLE = Section(
-    "Captions",
-    (
-        HEARD,
-        LAG_GROWING,
-        Metric(
-            "lag finals",
-            lambda s: seconds(s.lag_finals),
-            "The same for words first seen in the finished caption, which waits for a pause (0.8 s, `--pause`).",
-            waits=True,
-        ),
-        Metric(
-            "keeping up",
-            keeping_up,
-            f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
-            "how late it was, or what is left out until the run has caught up, and the age of what waits.",
-            left_out,
-        ),
-        SPEEDUP,
-        NE_SCREEN,
-        NE_COMPARED,
-        CHANGES,
-        CALM,
-    ),
-)
+PEOPLE = Section("Captions", (LAG, KEEPING_UP, NE, SPEEDUP, CALM))
 """What someone who reads captions wants to know."""
 
 MASK = Metric("mask-k", mask, "How many last tokens of an unfinished caption are hidden.", keys="m/M")
@@ -214,15 +198,14 @@ RESEARCH = (
     Section(
         "Calm",
         (
+            NE,
             Metric(
-                "NE",
+                "NE tokens",
                 lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
-                "Normalized erasure in a segment: tokens taken back per token of the finals. First the model's output, "
+                "Normalized erasure in a segment: tokens retracted per token of the finals. First the model's output, "
                 "then what the mask lets through. "
                 "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
             ),
-            NE_SCREEN,
-            NE_COMPARED,
             CHANGES,
             Metric(
                 "terms kept",
@@ -259,10 +242,19 @@ RESEARCH = (
         "Lag",
         (
             Metric(
-                "seen",
-                lambda s: f"{seconds(s.lag_median)}, {seconds(s.lag_p95)}",
-                "Median seconds from the end of a spoken word until its translation stands for good: half of a "
-                "sentence is seen once half of its finished caption stands. Then the 95th percentile: 95 % took less.",
+                "lag, 95 %",
+                lambda s: f"{short_seconds(s.lag_median)}, {seconds(s.lag_p95)}",
+                "The lag of all words: 95 % took less than the second figure.",
+            ),
+            Metric(
+                "growing",
+                lambda s: seconds(s.lag_growing),
+                "The median of the words whose translation stood in a caption that still grew, and was not retracted.",
+            ),
+            Metric(
+                "finals",
+                lambda s: seconds(s.lag_finals),
+                "The same for words first seen in the finished caption, which waits for a pause (0.8 s, `--pause`).",
             ),
         ),
     ),
@@ -293,7 +285,7 @@ RESEARCH = (
 SECTIONS = (PEOPLE, *RESEARCH)
 """All metrics, in the order of the help. One that is in two sections is explained in the first."""
 
-STRIPS = {"people": (LAG_GROWING, NE_SCREEN, SPEEDUP), "research": (ACCEPTED, NE_SCREEN, MASK, SPEEDUP)}
+STRIPS = {"people": PEOPLE.metrics, "research": (ACCEPTED, NE, MASK, SPEEDUP)}
 """The metrics of each panel that a narrow terminal shows, as far as they have room."""
 
 
@@ -302,12 +294,12 @@ class Figures(Static):
 
     def __init__(self) -> None:
         super().__init__(markup=False)
-        self._shown: tuple[Snapshot, str, Keys, int, int] | None = None
+        self._shown: tuple[Snapshot, str, int, int] | None = None
         self._rows = 0
 
-    def show(self, snapshot: Snapshot, panel: str, keys: Keys) -> None:
+    def show(self, snapshot: Snapshot, panel: str) -> None:
         """Draw the metrics again if they, or the room for them, have changed."""
-        now = (snapshot, panel, keys, self.content_size.width, self.screen.size.height)
+        now = (snapshot, panel, self.content_size.width, self.screen.size.height)
         if now == self._shown or self.content_size.width == 0:
             return
         self._shown = now
@@ -324,15 +316,14 @@ class Figures(Static):
             await self.run_action(f"app.help({labels[0]!r})")
 
 
-def draw(snapshot: Snapshot, panel: str, keys: Keys, width: int, height: int) -> Content:
+def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> Content:
     """Return the panel `people` or `research` in lines of `width` cells, with empty ones if `height` has room."""
     lines = [meter_row(snapshot, width)]
     if snapshot.settings.meeting:
         lines.append(Content.styled(f"figures of {visible(snapshot.settings.meeting.names[1])}"[:width], LABEL))
     if panel == "people":
-        shown = (one for one in PEOPLE.metrics if not (one.waits and one.write(snapshot) == DASH))
-        lines += [Content(""), *(row(metric, snapshot, width) for metric in shown), Content("")]
-        lines += [Content.assemble(f"{key:<{KEY_WIDTH}}", (word.ljust(width - KEY_WIDTH), LABEL)) for key, word in keys]
+        lines += [Content(""), *(row(metric, snapshot, width) for metric in PEOPLE.metrics)]
+        lines += [Content(""), Content.styled(MORE.ljust(width), LABEL)]
         return Content("\n").join(lines)
     for index, section in enumerate(RESEARCH):
         if height >= ROOMY_HEIGHT:
@@ -375,10 +366,11 @@ class Strip(Static):
 
 
 def strip_text(snapshot: Snapshot, panel: str, width: int) -> str:
-    """Return the row: what is heard, then as many whole metrics as fit; nothing while the panel is off."""
-    text = hearing(snapshot) if panel in STRIPS else ""
+    """Return the row: as many whole metrics as fit; nothing while the panel is off."""
+    text = ""
     for metric in STRIPS.get(panel, ()):
-        more = f"{text}  {metric.label} {metric.write(snapshot)}"
+        label = "" if metric is CALM else f"{metric.label_now(snapshot) or metric.label} "
+        more = f"{text}{'  ' if text else ''}{label}{metric.write(snapshot)}"
         if display_width(more) > width:
             break
         text = more

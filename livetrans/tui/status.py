@@ -17,7 +17,7 @@ from livetrans.base.text import display_width, duration, fitted, visible
 from livetrans.events import Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.models.chosen import LIMIT
-from livetrans.tui.panel import left_out
+from livetrans.tui.panel import heard, left_out
 from livetrans.tui.wrapped import Sheet, WrappedText, drawn, in_lines
 
 ANSWER_SECONDS = 6.0
@@ -25,6 +25,8 @@ ANSWER_SECONDS = 6.0
 MESSAGES_KEPT = 100
 ROOM_FOR_WORDS = 30
 """Columns from which the row has room to say what the key is for."""
+ROOM_FOR_LENGTH = 76
+"""Columns from which the top bar has room for the length of a file."""
 
 
 class Phase(Enum):
@@ -68,7 +70,13 @@ class TopBar(Widget):
     def show(self, phase: Phase, paused: bool, snapshot: Snapshot) -> None:
         state = "paused" if paused and phase is Phase.RUNNING else phase.value
         sign = {"paused": "‖ ", "listening": "● "}.get(state, "")
-        time = "" if phase is Phase.LOADING else duration(snapshot.heard)
+        time = (
+            ""
+            if phase is Phase.LOADING
+            else heard(snapshot)
+            if self.size.width >= ROOM_FOR_LENGTH
+            else duration(snapshot.heard)
+        )
         text = f"{sign}{state}  {time}".rstrip()
         if left_out(snapshot) and phase in (Phase.RUNNING, Phase.FINISHING):
             text = f"{snapshot.behind_seconds:.0f} s behind, {snapshot.pressure}  {text}"

@@ -12,17 +12,15 @@ from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.backpressure import LEVELS, Level
 from livetrans.tui import panel as module
-from livetrans.tui.keys import COMMANDS, listed
 from livetrans.tui.panel import DASH, PEOPLE, RESEARCH, strip_text
 from tests.tui.scripted import FULL
 
-KEYS = listed(COMMANDS)
 PANEL_WIDTH = 22
 """Cells of a line on a terminal of 80 columns."""
 
 
 def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> str:
-    return module.draw(snapshot, panel, KEYS, width, height).plain
+    return module.draw(snapshot, panel, width, height).plain
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
@@ -61,8 +59,9 @@ def test_the_meter_fills_its_cells_and_rises_with_the_level(level: float) -> Non
 def test_every_row_of_the_panel_has_its_width(snapshot: Snapshot, panel: str, width: int) -> None:
     lines = [line for line in draw(snapshot, panel, width, 24).split("\n") if line]
     assert {len(line) for line in lines} == {width}
-    listed = len(PEOPLE.metrics) + len(KEYS) - (snapshot.lag_finals is None)
-    assert len(lines) == 1 + (listed if panel == "people" else sum(len(section.metrics) for section in RESEARCH))
+    assert len(lines) == 1 + (
+        len(PEOPLE.metrics) + 1 if panel == "people" else sum(len(section.metrics) for section in RESEARCH)
+    )
 
 
 @pytest.mark.parametrize("panel", ["people", "research"])
@@ -81,7 +80,7 @@ def test_the_strip_shows_whole_metrics_as_far_as_they_fit(panel: str) -> None:
     shown = [strip_text(FULL, panel, width) for width in range(8, 100)]
     assert all(len(text) <= width for text, width in zip(shown, range(8, 100), strict=True))
     assert all(longer.startswith(text) for text, longer in pairwise(shown))
-    assert shown[-1].endswith("speedup 2.4× (23)") and "NE screen 0.12" in shown[60 - 4 - 8]
+    assert "NE 0.14, rt 1.14" in shown[60 - 4 - 8] and "speedup 2.4× (23)" in shown[80 - 4 - 8]
     assert not strip_text(FULL, "off", 60)
 
 
@@ -102,8 +101,10 @@ def test_the_meter_is_empty_while_paused() -> None:
     assert "━" in draw(FULL, "people", 21, 24)
 
 
-def test_a_row_that_many_runs_never_fill_comes_with_its_value() -> None:
-    def shown(lag: float | None) -> str:
-        return draw(replace(FULL, lag_finals=lag), "people", PANEL_WIDTH, 24)
-
-    assert "lag finals" not in shown(None) and "lag finals      1.90 s" in shown(1.9)
+def test_the_panel_for_people_says_one_idea_once() -> None:
+    """Erasure stands beside re-translation's, once there is one; what is left out is on the other panel."""
+    rows = [line.split()[0] for line in draw(FULL, "people", PANEL_WIDTH, 24).split("\n") if line]
+    assert rows == ["●", "lag", "keeping", "NE", "speedup", "calm", "p:"]
+    alone = replace(FULL, ne_compared=None, ne_retranslation=None)
+    assert "0.14, rt 1.14" in draw(FULL, "people", PANEL_WIDTH, 24)
+    assert f"NE{0.12:>{PANEL_WIDTH - 2}}" in draw(alone, "people", PANEL_WIDTH, 24)

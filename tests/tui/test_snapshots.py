@@ -41,7 +41,7 @@ def at_the_end() -> list[Event]:
     return [*conversation(), caption(5, text, final=True, source=source, committed=source), ended()]
 
 
-@pytest.mark.parametrize("size", sizes((80, 24), (40, 10), (60, 12), (160, 50)))
+@pytest.mark.parametrize("size", sizes((80, 24), (40, 10), (60, 12), (120, 40), (160, 50)))
 def test_captions(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(still(*conversation()), run_before=settle, terminal_size=size)
 
