@@ -132,6 +132,7 @@ class History(VerticalScroll):
         """Begin at the top, and follow the end once the captions take more than their most rows, `rows` from now on."""
         if rows is not None:
             self.styles.max_height = self._most_rows = rows
+        self.styles.height = "auto" if self._lines else 0
         width = self.scrollable_content_region.width - 1
         if self._is_at_end and sum(len(line.lines(width)) + 1 for line in self._lines) > self._most_rows:
             self.anchor()
