@@ -70,7 +70,7 @@ def lay_out(sentences: Sequence[str]) -> list[tuple[str, float, float]]:
 
 
 def watch(captions: Sequence[tuple[float, Caption]]) -> tuple[list[Shown], dict[int, float]]:
-    """Take captions with their instants; return what is shown, and each count of words taken back with its instant."""
+    """Take captions with their instants; return what is shown, and each count of words retracted with its instant."""
     screen, sentences, gone, here, counts = ScreenErasure(), dict[int, str](), list[Shown](), list[Shown](), {0: 0.01}
     for at, caption in captions:
         sentences[caption.segment_id] = caption.text
@@ -123,7 +123,7 @@ def draw(replays: Sequence[Sequence[tuple[float, Caption]]]) -> str:
                 parts.append(write(left + x, TOP + y, text, exact + STRUCK, going, until))
         for (count, since), (_, until) in pairwise([*counts.items(), (0, LOOP)]):
             parts.append(write(left, floor + 42, str(count), LARGE, since, until, BACK if count else ""))
-        parts.append(write(left, floor + 64, "words taken back", f'font-size="13" fill="{QUIET}"'))
+        parts.append(write(left, floor + 64, "words retracted", f'font-size="13" fill="{QUIET}"'))
     return "\n".join([*parts, "</svg>\n"])
 
 

@@ -286,7 +286,7 @@ class DecodingSettings:
         help="Last tokens of the draft that window verifies; those before them do not change.",
     )
     margin: float = ranged(1.5, 0, 1000)
-    """Log-probability, in nats for each shown word taken back, that a change has to gain (`window` only)."""
+    """Log-probability, in nats for each shown word retracted, that a change has to gain (`window` only)."""
     final: str = option(
         "careful", "--final", choices=FINALS,
         help="How a final is decoded. careful (with window only) may change more of the caption than an update, where "

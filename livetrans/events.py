@@ -435,11 +435,11 @@ class Comparison:
     retranslation_seconds: float
     """Duration of the same updates by re-translation."""
     erased_units: int
-    """Units that the run's own captions took back."""
+    """Units that the run's own captions retracted."""
     shown_units: int
     """Units of its last one."""
     retranslation_erased_units: int
-    """Units that re-translation would have taken back under the run's mask."""
+    """Units that re-translation would have retracted under the run's mask."""
     retranslation_shown_units: int
     language: str | None = None
     """Code of the captions' language."""

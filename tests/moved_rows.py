@@ -1,4 +1,4 @@
-"""What a viewer of a screen or page sees: rows that move while a sentence grows, and words that are taken back."""
+"""What a viewer of a screen or page sees: rows that move while a sentence grows, and words that are retracted."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("translator_path")
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 THEM = MeetingSettings("de", "none")
 RESTLESS = ("--method", "rt", "--mask", "none")
-"""Options with which much of what was shown is taken back."""
+"""Options with which much of what was shown is retracted."""
 
 
 def transcripts(name: str, segments: int = 1000) -> list[Transcript]:

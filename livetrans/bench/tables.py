@@ -166,7 +166,7 @@ FIGURES = {figure.name: figure for figure in (
            lambda row: row.method.against_baseline(lambda repeat: repeat.update_seconds, inverse=True)),
     Figure("NE", "normalized erasure: erased tokens / final tokens, mean over utterances", 2,
            lambda row: row.erasure.mean_per_utterance),
-    Figure("NE screen", "words taken back / words, all captions as one text", 3,
+    Figure("NE screen", "words retracted / words, all captions as one text", 3,
            lambda row: row.method.measures[0].screen.ratio),
     Figure("meanwhile %", "right and in time (n-grams of captions before the final)", 1,
            lambda row: _percent(row.method.meanwhile)),

@@ -33,7 +33,7 @@ to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may no
 def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Keep the draft but for its last `settings.window` tokens, decide on those, decode the rest.
 
-    Shown words are taken back only if the model's regret reaches `settings.margin` nats for each (see
+    Shown words are retracted only if the model's regret reaches `settings.margin` nats for each (see
     `livetrans.decoding.verification.accepted_length`). With a window as long as the draft and no margin this is SSBD,
     token for token. If the recogniser rewrote the source further back than its tail, the window is the whole draft.
     """
@@ -61,7 +61,7 @@ def _decode(decoding: Decoding, draft: Draft, settings: DecodingSettings, window
 
 
 def words_taken_back_from(draft: Draft, text_of: TextOf) -> Callable[[int], float]:
-    """Return a function of a place in the draft: the number of shown words that are taken back if the draft is written
+    """Return a function of a place in the draft: the number of shown words that are retracted if the draft is written
     anew from there on.
 
     Words are counted as in the screen's erasure (`screen_units`), a character of a script without spaces as

@@ -104,7 +104,7 @@ def standing(before: str, after: str) -> int:
 
 
 class ScreenErasure:
-    """Normalized erasure of the screen: units taken back / units of the end.
+    """Normalized erasure of the screen: units retracted / units of the end.
 
     A unit is erased when it, or one before it, changes. Memory is constant: old segments are only counted.
     """

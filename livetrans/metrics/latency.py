@@ -64,7 +64,7 @@ class Distribution:
 def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]]) -> list[float]:
     """Return the delay of every unit of the last output: the time of the first update since which it has stayed.
 
-    A unit is taken back when it, or one before it, changes, as in equation (3). So delays never fall along the output,
+    A unit is retracted when it, or one before it, changes, as in equation (3). So delays never fall along the output,
     which AL and LAAL need. `outputs[i]` is the whole output of the update at `times[i]`.
 
     Raises:

@@ -64,9 +64,9 @@ class LineOutput(Protocol):
 class PlainOutput:
     """A sink that prints one line for each final segment, for a file or a screen reader.
 
-    Printed text is never taken back. There is no cursor movement, no carriage return and no colour.
+    Printed text is never retracted. There is no cursor movement, no carriage return and no colour.
 
-    - `partials`: the current line grows with the caption. A caption that only takes words back waits, because the
+    - `partials`: the current line grows with the caption. A caption that only retracts words waits, because the
       words often return. One that differs is printed on the next line, so every line of a segment but the last is an
       earlier version.
     - `show_source`: the recognised text has its own line, which begins with `> `. It comes before the final, or after
@@ -166,7 +166,7 @@ class PlainOutput:
             self._put(line)
 
     def _grow(self, text: str, caption: Caption, *, whole: bool = False) -> None:
-        """Extend the current line to `text`, or begin another. If `text` only takes words back, `whole` decides."""
+        """Extend the current line to `text`, or begin another. If `text` only retracts words, `whole` decides."""
         if not text.startswith(self._line):
             if not whole and self._line.startswith(text):
                 return

@@ -146,7 +146,7 @@ class Translator:
     ) -> Decoded:
         """Return a final with a name that it lacks, decoded again from where the name costs least; else as it is.
 
-        A place costs the regret of the name's token there, and the margin for each shown word that is taken back.
+        A place costs the regret of the name's token there, and the margin for each shown word that is retracted.
         """
         output = decoded.tokens
         missing = model.missing(decoding.prompt, output)

@@ -129,12 +129,16 @@ class History(VerticalScroll):
         """The caption at the top, and how many of its rows are above it; None at the end."""
 
     def follow(self, rows: int | None = None) -> None:
-        """Begin at the top, and follow the end once the captions take more than their most rows, `rows` from now on."""
-        if rows is not None:
-            self.styles.max_height = self._most_rows = rows
-        self.styles.height = "auto" if self._lines else 0
+        """Take the rows of the captions from the top on, and follow the end once they take more than the most.
+
+        `rows` are the most from now on. (Textual's `auto` has a row too many, and its anchor misses where a height
+        changes.)
+        """
+        self._most_rows = self._most_rows if rows is None else rows
         width = self.scrollable_content_region.width - 1
-        if self._is_at_end and sum(len(line.lines(width)) + 1 for line in self._lines) > self._most_rows:
+        wanted = sum(len(line.lines(width)) + 1 for line in self._lines)
+        self.styles.height = min(wanted, self._most_rows)
+        if self._is_at_end and wanted > self._most_rows:
             self.anchor()
         elif self._is_at_end:
             self.release_anchor()
@@ -222,6 +226,7 @@ class History(VerticalScroll):
             if caption := right.get(key_of(line.caption)):
                 line.caption = caption
                 line.change()
+        self.follow()
 
     def find(self, text: str, before: FinishedCaption | None = None) -> FinishedCaption | None:
         """Scroll to the newest caption that contains the text, of those `before` another one; return it."""

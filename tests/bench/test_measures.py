@@ -335,7 +335,7 @@ def test_lag_waits_for_the_recogniser_and_the_translator() -> None:
 def test_a_slow_translator_falls_behind() -> None:
     slow = [unit_of(0, "a", "a b", "a b c", recogniser=0.25)]
     assert lags(slow, 2.0) == pytest.approx((2.25, 3.25, 4.25))
-    # What is taken back is late by the update that wrote it anew.
+    # What is retracted is late by the update that wrote it anew.
     rewritten = [unit_of(0, "a", "x b", "a b c", recogniser=0.25)]
     assert (lagging(rewritten, 2.0).al or 0.0) > (lagging(slow, 2.0).al or 0.0) > 0.0
     assert lags(rewritten, 2.0) == pytest.approx((6.25, 5.25, 4.25))
@@ -413,7 +413,7 @@ def test_the_mask_hides_nothing_of_a_sentence_that_has_ended() -> None:
 
 
 def test_shown_words_keep_their_forms_as_in_a_live_run() -> None:
-    """A presenter of its own for each update would take back the capital's words, and again at the final."""
+    """A presenter of its own for each update would retract the capital's words, and again at the final."""
     unit = unit_of(0, "ja das Haus", "Ja das Haus ist", "Ja das Haus ist gut", "ja das Haus ist gut .")
     assert viewed([unit]).screen.ratio == 0.0
 

@@ -3,7 +3,7 @@
     python tests/benchmarks/every_set.py FOLDER [--models FOLDER] [--sets flores,ja] [--methods LIST] [--sentences N]
 
 FOLDER gets a run file for each set; the same command again continues them. Sentences come from the corpora beside this
-checkout (LIVETRANS_SHARED names another folder). A set whose name ends in `+` is held apart: no setting was chosen on
+checkout (LIVETRANS_SHARED names another folder). A set whose name ends in `+` is held out: no setting was chosen on
 its sentences. The models of other pairs are NAME.plain.q8_0.gguf in the folder of `--models`; a set whose model is not
 there is left out, and named. `unbroken` is spoken by espeak-ng and flite, without pauses, and recognised here.
 """

@@ -78,7 +78,7 @@ SENTENCES = {
         ),
     ),
 }
-"""Sentences to choose on, and held apart, with the names where speakers pause and where they do not."""
+"""Sentences to choose on, and held out, with the names where speakers pause and where they do not."""
 VOICES = ("en-us", "flite rms", "en-us+f3", "flite slt", "en-us+m7", "en-us+f2")
 CHOSEN_ON = ("mcif.dev.eng", "flores200.devtest.eng", "newstest2021.en-deu.eng", "wmt22.en-deu.eng", "wmt24.eng")
 ONLY_REPORTED = ("newstest2020.en-deu.eng", "ntrex128.eng", "ami.test.eng", "acl6060.dev.eng", "cocoa.test.en-deu.eng")
@@ -147,7 +147,7 @@ def spoken(recogniser: WhisperRecogniser, sentences: Sequence[str]) -> list[Spok
 def print_spoken_captions(repairer: SpellingRepairer, found: dict[str, Sequence[Sequence[Spoken]]]) -> None:
     """Print how many captions have the name of a source that has it, without and with a glossary of the names."""
     model, settings = open_translator()
-    for number, half in enumerate(("to choose on", "held apart")):
+    for number, half in enumerate(("to choose on", "held out")):
         for place, halves in found.items():
             sources = [(one.name, repair(repairer, one.hypothesis)[0]) for one in halves[number]]
             right = [Sentence(text, "", {name: name}) for name, text in sources if has(name, text)]
@@ -268,7 +268,7 @@ def main() -> None:
         "names": SpellingRepairer(alone, "en", sounds=True),
     }
     rules["both"] = SpellingRepairer(spelled, "en", sounds=True)
-    for number, half in enumerate(("to choose on", "held apart")):
+    for number, half in enumerate(("to choose on", "held out")):
         for place, found in halves.items():
             for rule, repairer in rules.items():
                 right = [has(one.name, repair(repairer, one.hypothesis)[0]) for one in found[number]]

@@ -1,7 +1,7 @@
 """Names in captions: those of own sentences, of texts, and what a viewer reads of them.
 
 Fifty names stand in six kinds of sentence, with German references. Half of the names, in half of the sentences, may
-choose constants; the others are held apart, and so are all texts but FLORES-200. The capitalised words that a text's
+choose constants; the others are held out, and so are all texts but FLORES-200. The capitalised words that a text's
 source and reference have in common are its names. Sentences grow by three words, as in a run.
 """
 
@@ -278,9 +278,9 @@ def print_captions() -> None:
     """Print how many names of a glossary captions keep, of sources that have them right."""
     print("names kept in captions, without and with a glossary of them")
     print_read(own_sentences(0), "own, to choose on")
-    print_read(own_sentences(1), "own, held apart")
+    print_read(own_sentences(1), "own, held out")
     for name in TEXTS:
         if (SHARED / "corpora" / TEXTS[name][0]).exists():
-            print_read(of_text(name), f"{name}, {'to choose on' if name == 'FLORES-200' else 'held apart'}")
+            print_read(of_text(name), f"{name}, {'to choose on' if name == 'FLORES-200' else 'held out'}")
     if (SHARED / "instruments" / "en-ja.plain.q8_0.gguf").exists():
         print_read(in_kana(), "own, into Japanese", "ja")

@@ -27,7 +27,6 @@ from tests.models.hub import Hub, serving
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the tree is copied as git lists it")
 
 NOT_WALKED = {
-    "sudo apt install python3-venv libportaudio2 libgomp1": "changes the machine; CI has what it installs",
     "make demo": "sets up the environment that these tests run in; it is run by hand on a fresh clone",
     "make test": "is what runs this test",
 }
@@ -75,34 +74,38 @@ def test_the_readme_from_an_empty_home(world: World) -> None:
         print(f"{time.monotonic() - began:6.1f} s  {command}")
 
 
-@journey("brew install python@3.12 && python3.12 -m venv .venv")
-def make_an_environment_on_a_mac(world: World, command: str) -> None:
-    _, environment = command.split(" && ")
-    world.run(environment.replace("python3.12", python()))
+@journey("python3 -m venv .venv && . .venv/bin/activate")
+def make_an_environment(world: World, command: str) -> None:
+    world.run(command.replace("python3 ", f"{python()} "))
     world.lend_packages()
 
 
-@journey(f".venv/bin/pip install -c constraints.txt --extra-index-url {WHEELS}/cpu '.[metal,mac-sound]'")
-def install_on_a_mac(world: World, command: str) -> None:
-    """The address of ready wheels is replaced by an empty folder: the engine is among the packages that are lent.
-
-    The extras are left out: with the first one's models of whisper.cpp no words would be heard, and the second one
-    installs nothing here.
-    """
-    world.run(command.replace(WHEELS, world.home.as_uri()).replace("'.[metal,mac-sound]'", "."))
+@journey(f"pip install -c constraints.txt --extra-index-url {WHEELS}/cpu .")
+def install(world: World, command: str) -> None:
+    """The address of ready wheels is replaced by an empty folder: the engine is among the packages that are lent."""
+    world.run(f".venv/bin/{command}".replace(WHEELS, world.home.as_uri()))
     assert "site-packages" in world.run("python -P -c 'import livetrans; print(livetrans.__file__)'").stdout
     assert "mic" in world.run("livetrans --help").stdout
 
 
-@journey(".venv/bin/livetrans models pull --from en --to de")
+@journey("livetrans models pull --from en --to de")
 def pull(world: World, command: str) -> None:
     done = world.run(command)
     assert "This machine: " in done.stderr and "whisper-small" in done.stderr and "hy-mt2-1.8b" in done.stderr.lower()
     listed = world.run("livetrans models").stdout
     assert "whisper-small" in listed
+    world.hub.requests.clear()  # Nothing is fetched twice.
+    world.run(command)
+    assert not [path for path, _ in world.hub.requests if "/resolve/" in path or "/bytes/" in path]
 
 
-@journey(".venv/bin/livetrans mic --from en --to de")
+@journey("livetrans doctor --from en --to de")
+def doctor(world: World, command: str) -> None:
+    done = world.run(command)
+    assert "Stub Microphone" in done.stdout
+
+
+@journey("livetrans mic --from en --to de")
 def listen_in_a_terminal(world: World, command: str) -> None:
     """The first captions; help, pause and calm by keys; the end by `q`."""
     with captioned(world, command) as terminal:
@@ -120,28 +123,9 @@ def listen_in_a_terminal(world: World, command: str) -> None:
     (session,) = sessions(world)
     assert captions(session), "the session has no caption"
     assert session.stat().st_mode & 0o077 == 0
+    listen_offline(world, command)
 
 
-@journey("python3 -m venv .venv")
-def make_an_environment_again(world: World, command: str) -> None:
-    world.run(command.replace("python3 ", f"{python()} "))
-
-
-@journey(f".venv/bin/pip install -c constraints.txt --extra-index-url {WHEELS}/cpu .")
-def install_again(world: World, command: str) -> None:
-    """On what is there already, as one does after an update of the tree."""
-    world.run(command.replace(WHEELS, world.home.as_uri()))
-
-
-@journey(".venv/bin/livetrans models pull --from en --to de")
-def pull_again(world: World, command: str) -> None:
-    """Nothing is fetched twice."""
-    world.hub.requests.clear()
-    world.run(command)
-    assert not [path for path, _ in world.hub.requests if "/resolve/" in path or "/bytes/" in path]
-
-
-@journey(".venv/bin/livetrans mic --from en --to de")
 def listen_offline(world: World, command: str) -> None:
     """A second run, with the hub away; suspended by Ctrl+Z and resumed by `fg`."""
     world.environment["HF_ENDPOINT"] = "http://127.0.0.1:9"
@@ -153,13 +137,6 @@ def listen_offline(world: World, command: str) -> None:
         terminal.wait_for("my brother lives")
     gaps = [event for event in events(sessions(world)[-1]) if event["event"] == "gap"]
     assert gaps and 2.0 < gaps[0]["end"] - gaps[0]["start"] < 30.0
-
-
-@journey(". .venv/bin/activate")
-def activate(world: World, command: str) -> None:
-    with world.terminal() as terminal:
-        terminal.run(f"{command}; which livetrans")
-        assert str(world.tree) in terminal.finish()
 
 
 @journey("livetrans listen --from en --to de")
@@ -273,12 +250,6 @@ def resume_after_a_kill(world: World, command: str) -> None:
     assert after[: len(before)] == before and after[-1]["final"]
     world.run("livetrans export last -o resumed.txt")
     assert (world.tree / "resumed.txt").stat().st_size > 0
-
-
-@journey("livetrans doctor")
-def doctor(world: World, command: str) -> None:
-    done = world.run(f"{command} --from en --to de")
-    assert "Stub Microphone" in done.stdout
 
 
 @journey("livetrans models")

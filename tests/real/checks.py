@@ -49,7 +49,7 @@ for such texts, has 26 on their written words; other sentences in German, as lon
 GPU_DIFFERENCE = 0.05
 """Part of the updates that may differ on a GPU, where a batch is computed in another order than single tokens."""
 MOST_REWRITTEN = 0.3
-"""Words taken back for each word that stays, up to which a recogniser is calm enough: chosen, not measured."""
+"""Words retracted for each word that stays, up to which a recogniser is calm enough: chosen, not measured."""
 LEAST_WAITING = 20
 """Words that wait, from which on their share that is right says something."""
 LEAKED = re.compile(r"<[|｜/]?\w|[|｜/]>|hy_(User|Assistant)|\[/?INST|^\s*(German|English|Deutsch|Translation)\s*:|\n")
@@ -272,7 +272,7 @@ def transducer(here: Here) -> Figures:
 
 
 @check(
-    "transducer rewrites", "Over a growing buffer, a transducer takes back few of the words that it wrote.", minutes=60
+    "transducer rewrites", "Over a growing buffer, a transducer retracts few of the words that it wrote.", minutes=60
 )
 def transducer_rewrites(here: Here) -> Figures:
     model = here.recogniser(engine=ONNX)
@@ -281,9 +281,7 @@ def transducer_rewrites(here: Here) -> Figures:
         whisper = here.recogniser(engine=FASTER_WHISPER)
         found[whisper.name] = here.rewritten(whisper, here.clips())
     most = max(MOST_REWRITTEN, *(found[name] + 0.05 for name in found if name != model.name), 0.0)
-    require(
-        found[model.name] <= most, f"{model.name} takes back {found[model.name]:.2f} of its words, {most:.2f} is few"
-    )
+    require(found[model.name] <= most, f"{model.name} retracts {found[model.name]:.2f} of its words, {most:.2f} is few")
     return {"model": model.name} | {f"NE of the transcripts, {name}": f"{value:.3f}" for name, value in found.items()}
 
 
@@ -520,13 +518,15 @@ def _clock() -> tuple[str, str]:
     return ("--time", "cpu" if runs_on_cpu() else "wall")
 
 
-@check("table", "The default is calmer and faster than rt, and as good (models of the tree, transcripts of the tree).")
+@check("table", "The default is calmer and faster than rt, and as good (bundled models, transcripts of the tree).")
 def table_of_the_tree(here: Here) -> Figures:
     return table(here, RECORDINGS, here.embedded_translator(), LEAST_CHRF)
 
 
 @check(
-    "table of people", "With models for people too, the default is calmer and faster than rt, and as good.", minutes=120
+    "table of people",
+    "With models for real speech too, the default is calmer and faster than rt, and as good.",
+    minutes=120,
 )
 def table_of_people(here: Here) -> Figures:
     recogniser, translator = here.recogniser(), here.translator()

@@ -62,7 +62,7 @@ class Scripted(Here):
     wrong: float = 10.0
     transducer_wrong: float = 9.0
     erased: float = 0.1
-    """Words that a transducer takes back, for each that stays."""
+    """Words that a transducer retracts, for each that stays."""
     right: dict[int, int] = field(default_factory=lambda: {3: 12, 9: 28})
     """Of 30 words with a tenth of certainty, those that are right."""
     costs: float = 0.5
@@ -186,7 +186,7 @@ FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
         ({"wrong": 5.0}, "9.0 of 100 words wrong, a-recogniser 5.0"),
         ({"costs": 0.0}, "takes as long as a-recogniser"),
     ],
-    "transducer rewrites": [({"erased": 0.4}, "takes back 0.40 of its words, 0.30 is few")],
+    "transducer rewrites": [({"erased": 0.4}, "retracts 0.40 of its words, 0.30 is few")],
     "language of a transducer": [({"transducer_wrong": 95.0}, "95 of 100 German words")],
     "another language": [({"wrong": 95.0}, "95 of 100 German words")],
     "language of a turn": [

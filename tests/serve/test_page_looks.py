@@ -25,7 +25,7 @@ from .reader import caption, served, started
 RECORDINGS = sorted((Path(__file__).parents[2] / "recordings").glob("*.flac"))
 TALK = next(path for path in RECORDINGS if path.stem == "talk")
 RESTLESS = ("--method", "rt", "--mask", "none")
-"""Options with which much of what was shown is taken back."""
+"""Options with which much of what was shown is retracted."""
 VIEWS = ("reader", "stage", "overlay")
 
 long = pytest.mark.long
@@ -54,7 +54,7 @@ def records_of(path: Path, *options: str) -> list[Record]:
 @long
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
 async def test_at_each_event_the_pages_text_is_the_screens(browser: Browser, recording: Path) -> None:
-    """And as much of it is taken back as the panel says."""
+    """And as much of it is retracted as the panel says."""
     screenplay = Screenplay()
     app = make_app(screenplay, settings=Settings(output=OutputSettings(show_source=False)))
     monitor = Monitor()

@@ -55,7 +55,7 @@ def prefixes(source: str, words: int) -> list[str]:
 
 
 def score_streams(runner: Runner, pair: Pair, name: str, limit: int, words: int) -> dict[str, object]:
-    """Normalized erasure of re-translation: tokens taken back over all updates / tokens of the final outputs."""
+    """Normalized erasure of re-translation: tokens retracted over all updates / tokens of the final outputs."""
     erased_tokens = final_tokens = updates = 0
     for source in lines_of(f"{name}.{pair.sides[0]}", limit):
         shown: list[int] = []
