@@ -156,7 +156,7 @@ def choose_program(streams: list[PlayingStream], wanted: str) -> str | None:
     exact = [name for name in matches if name.casefold() == text]
     if len(exact or matches) > 1:
         listed = ", ".join(f"'{name}'" for name in matches)
-        raise UsageError(f"Several programs that play match '{wanted}': {listed}; give more of the name to --app.")
+        raise UsageError(f"Several programs match '{wanted}': {listed}; give more of the name to --app.")
     return next(iter(exact or matches), None)
 
 

@@ -139,6 +139,7 @@ class PlayedByMac:
 
     def _open(self, display: Any, programs: list[Any]) -> None:
         """Start a stream of the sound of these programs, or of all where there are none."""
+        from CoreMedia import CMTimeMake  # Its import also makes buffers come as its objects.
         from ScreenCaptureKit import SCContentFilter, SCStream, SCStreamConfiguration
 
         sounds = SCContentFilter.alloc()
@@ -153,6 +154,7 @@ class PlayedByMac:
         options.setChannelCount_(1)
         options.setWidth_(2)
         options.setHeight_(2)
+        options.setMinimumFrameInterval_(CMTimeMake(60, 1))
         receiver = _receiver_class().alloc().init()
         receiver.pass_on, receiver.ended = self._pass_on, self._ended
         stream = SCStream.alloc().initWithFilter_configuration_delegate_(sounds, options, receiver)

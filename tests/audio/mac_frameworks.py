@@ -196,6 +196,7 @@ def install(patch: pytest.MonkeyPatch, mac: Mac) -> None:
         },
         "Foundation": {"NSObject": NSObject},
         "CoreMedia": {
+            "CMTimeMake": lambda value, scale: value / scale,
             "CMSampleBufferGetFormatDescription": lambda buffer: buffer,
             "CMAudioFormatDescriptionGetStreamBasicDescription": lambda buffer: (
                 (buffer.rate, 0x6C70636D, buffer.flags, 4, 1, 4, buffer.channels, buffer.bits, 0)
