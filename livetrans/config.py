@@ -705,9 +705,9 @@ _CALM = Setting(
     "balanced",
     Option(
         "--calm NAME",
-        "What may change on screen: still, balanced, faithful. still keeps shown words and is fastest. balanced "
-        "changes them where it is worth it, above all in finals. faithful looks at whole captions. "
-        "Single options of decoding and mask take precedence.",
+        "What may change on screen: still, balanced, faithful. still keeps shown words, waits longest for sure ones, "
+        "and computes least. balanced changes them where it is worth it, above all in finals. faithful shows every "
+        "word and looks at whole captions. Single options of decoding and mask take precedence.",
         choices=tuple(CALM),
         everyday=True,
         on_screen=True,

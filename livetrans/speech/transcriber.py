@@ -251,13 +251,10 @@ class Transcriber:
             took = self._clock.now() - began
             self._last_pass_seconds += took
             self.recognition_seconds += took
-        sure = None if final or may_end else self._sure_length()
-        self._segments.take(newly, self._agreement.tail, stats, sure)
+        tail = self._agreement.tail
+        sure = None if final or may_end else sure_length(tail, self._recogniser.sure, self.caution)
+        self._segments.take(newly, tail, stats, sure)
         return self._segments.update(final=final, may_end=may_end)
-
-    def _sure_length(self) -> int:
-        """Return up to how many of the uncommitted words all are right, surely enough to be shown."""
-        return sure_length(self._agreement.tail, self._recogniser.sure, self.caution)
 
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
         """Return what the recogniser hears, in a conversation in the language that is spoken."""
