@@ -121,6 +121,9 @@ def check_machine(settings: Settings) -> Finding:
     except UsageError as error:
         return Finding("machine", WARNING, f"{machine}; {error}")
     found = [model.entry for model in find_models() if model.entry and model.entry.fits(languages)]
+    if settings.language_model.server:  # What translates there is not of this machine.
+        name = best[0].name
+        return Finding("machine", OK, str(machine), None if best[0] in found else f"`livetrans models pull {name}`")
     pairs = [pair for pair in product(found, found) if (pair[0].kind, pair[1].kind) == (RECOGNISER, TRANSLATOR)]
     text = "; ".join([str(machine), *(f"here: {machine.described(*pair)}" for pair in pairs if machine.lag(*pair))])
     if best in pairs:

@@ -196,6 +196,8 @@ def test_the_screen_shows_the_warning_and_its_failure_is_one_of_the_run(
             self.return_code = code
 
     class Over:
+        settings = Settings()
+
         def stop(self) -> None: ...
 
         def join(self, timeout: float) -> None: ...

@@ -339,6 +339,8 @@ def test_the_doctor_predicts_what_is_here_and_what_it_would_fetch(
         "`livetrans models pull --from en --to de` fetches parakeet-110m-en and hy-mt2-1.8b, with half of the words "
         "shown within about 1.8 s"
     )
+    beside_a_server = replace(settings, language_model=replace(settings.language_model, server="http://127.0.0.1:1"))
+    assert checks.check_machine(beside_a_server).advice == "`livetrans models pull parakeet-110m-en`"
     (tmp_path / "faster-whisper-small").mkdir()
     (tmp_path / "faster-whisper-small" / "model.bin").touch()
     (tmp_path / "Hy-MT2-1.8B-Q4_K_M.gguf").write_bytes(b"GGUF")
