@@ -56,6 +56,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "sounddevice": "livetrans.audio.portaudio",
     "textual": "livetrans.tui",
     "threading": ("livetrans.audio", "livetrans.cli", "livetrans.metrics.monitor", "livetrans.run", "livetrans.serve"),
+    "objc": "livetrans.audio.screencapture",
     "onnxruntime": ("livetrans.speech.detectors", "livetrans.speech.transducer"),
     "webrtcvad": "livetrans.speech.detectors",
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "this Mac"
 ANSWER_SECONDS = 15.0
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
 """Seconds between two looks at the displays, the programs and the stream."""
 DECLINED, AUDIO = -3801, 1
 """`SCStreamErrorUserDeclined`, `SCStreamOutputTypeAudio`."""
@@ -106,11 +106,14 @@ class PlayedByMac:
 
     def start(self) -> None:
         """Capture until the process ends, through all that happens to displays, the stream and the program."""
+        import objc
+
         while True:
             if self._ended.is_set():
                 self._end()
             try:
-                self._follow(content())
+                with objc.autorelease_pool():  # A thread of Python's has none: every look would stay in memory.
+                    self._follow(content())
             except SourceError:
                 if self._heard is None:
                     self.absence = NO_SERVER

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
@@ -84,6 +85,17 @@ class Mac:
     steps: list[Callable[[], object]] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     """All that were started, the newest last."""
+
+    in_pool: bool = False
+    """Whether objects that are given now are let go."""
+
+    @contextmanager
+    def pool(self) -> Iterator[None]:
+        self.in_pool = True
+        try:
+            yield
+        finally:
+            self.in_pool = False
 
     @property
     def running(self) -> list[Stream]:
@@ -184,6 +196,7 @@ def install(patch: pytest.MonkeyPatch, mac: Mac) -> None:
 
     def look(done: Callable[[Any, Failure | None], None]) -> None:
         if next(looks):  # The first one is the opening.
+            assert mac.in_pool
             next(steps, _end)()
         answer(done)
 
@@ -195,6 +208,7 @@ def install(patch: pytest.MonkeyPatch, mac: Mac) -> None:
             "SCStream": allocating(lambda: Stream(mac)),
         },
         "Foundation": {"NSObject": NSObject},
+        "objc": {"autorelease_pool": mac.pool},
         "CoreMedia": {
             "CMTimeMake": lambda value, scale: value / scale,
             "CMSampleBufferGetFormatDescription": lambda buffer: buffer,
