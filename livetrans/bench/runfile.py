@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import FileIO
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -308,6 +308,29 @@ class RunWriter:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stream.close()
+
+
+def compare(left: RunFile, right: RunFile) -> tuple[list[str], list[str]]:
+    """Return where what two runs wrote differs, and then what else produced them; times are left out."""
+    written: list[str] = []
+    if left.segments != right.segments:
+        written.append("other texts or references")
+    for method in dict.fromkeys((*left.header.methods, *right.header.methods)):
+        of_method = sorted(unit for unit in {*left.units, *right.units} if unit[2] == method)
+        pairs = [
+            pair for unit in of_method for pair in zip_longest(left.units.get(unit, ()), right.units.get(unit, ()))
+        ]
+        other = [(a, b) for a, b in pairs if a is None or b is None or a.tokens != b.tokens]
+        if other:
+            texts = [one.text if one else "nothing" for one in other[0]]
+            at = next(one for one in other[0] if one)
+            written.append(
+                f"{method}: {len(other)} of {len(pairs)} updates; first update {at.update} of segment {at.segment_id}: "
+                f"{texts[0]!r}, not {texts[1]!r}"
+            )
+    before, now = left.header.parts(), right.header.parts()
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return written, [f"{name}: {before.get(name)}, not {now.get(name)}" for name in names]
 
 
 def _differences(old: Header, new: Header) -> str:

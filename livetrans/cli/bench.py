@@ -16,7 +16,7 @@ from livetrans.bench.case import case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.run import TIMES, clock_for, parse_method, split_methods
-from livetrans.bench.runfile import read_run
+from livetrans.bench.runfile import compare, read_run
 from livetrans.bench.tables import FORMATS, TABLES, Table, as_json, kinds_of, make_table
 from livetrans.cli.declarations import CountRange, LazyCommand, LazyGroup
 from livetrans.cli.messages import progress_bar, say
@@ -30,6 +30,7 @@ command = LazyGroup(
     "bench",
     commands_by_name={
         "case": LazyCommand(__name__, "Show how one segment was translated, update by update."),
+        "compare": LazyCommand(__name__, "Say whether two run files are the same, or where they differ."),
         "cost": LazyCommand(__name__, "Measure what verifying a draft costs on this machine."),
         "plot": LazyCommand(__name__, "Draw figures over the bias, and calm over speed."),
         "run": LazyCommand("livetrans.cli.bench_run", "Translate a corpus by several methods and write a run file."),
@@ -194,6 +195,23 @@ def case_command(file: Path, segment_id: int, methods: str) -> None:
         print_page(f"    {visible(title)}\n")
         for number, text in enumerate(texts, 1):
             print_page(f"{number:>2}  {visible(text)}\n")
+
+
+@click.command()
+@click.argument("left", type=_FILE)
+@click.argument("right", type=_FILE)
+def compare_command(left: Path, right: Path) -> int:
+    """Say whether two runs wrote the same, or where they differ; then what produced them differently.
+
+    Times are not compared. The exit code is 0 if they wrote the same, and 1 if not.
+    """
+    runs = read_run(left), read_run(right)
+    written, produced = compare(*runs)
+    updates = sum(map(len, runs[0].units.values()))
+    lines = written or [f"same: {counted(updates, 'update')} of {counted(len(runs[0].header.methods), 'method')}"]
+    for line in [*lines, *(f"produced by another {line}" for line in produced)]:
+        print_page(f"{visible(line)}\n")
+    return 1 if written else 0
 
 
 def _label_of(written: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -265,3 +266,19 @@ def test_a_file_of_another_kind_is_called_so(tmp_path: Path, capsys: pytest.Capt
         assert f"{file} is not a run file" in capsys.readouterr().err
         assert run(["bench", "run", "--recorded", str(file)]) == 2
         assert f"{file} is not a transcript stream" in capsys.readouterr().err
+
+
+def test_two_run_files_are_the_same_or_it_is_said_where_they_differ(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["bench", "compare", str(run_file), str(run_file)]) == 0
+    assert re.fullmatch(r"same: \d+ updates of \d+ methods?\n", capsys.readouterr().out)
+    lines = run_file.read_text(encoding="utf-8").splitlines()
+    last = json.loads(lines[-1])
+    changed = {**last, "tokens": [*last["tokens"], 7], "ends": [*last["ends"], len(last["text"])]}
+    other = tmp_path / "other.jsonl"
+    other.write_text("\n".join([*lines[:-1], json.dumps(changed)]) + "\n", encoding="utf-8")
+    assert run(["bench", "compare", str(run_file), str(other)]) == 1
+    assert re.match(
+        rf"{re.escape(last['method'])}: 1 of \d+ updates; first update {last['update']} ", capsys.readouterr().out
+    )
