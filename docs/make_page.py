@@ -39,7 +39,7 @@ async def main(seconds: float, output: Path) -> None:
     browser = Browser(program)
     server = CaptionServer(parse_serve_address("localhost"))
     server.start()
-    with browser.page(f"{server.address}?source=0&theme=light", width=360, height=740, before=PHONE) as page:
+    with browser.page(f"{server.address}?theme=light", width=360, height=740, before=PHONE) as page:
         async with pictured(seconds, (100, 30), server) as screen:
             phone = page.picture()
     server.stop()
@@ -50,7 +50,7 @@ async def main(seconds: float, output: Path) -> None:
         with browser.page(beside.as_uri(), width=1360, height=650) as page:
             picture = Image.open(io.BytesIO(page.picture()))
     browser.close()
-    picture.convert("RGB").quantize(96).save(output, optimize=True)
+    picture.convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE).save(output, optimize=True)
 
 
 if __name__ == "__main__":
