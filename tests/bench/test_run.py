@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from livetrans.base.errors import LivetransError, SessionError, UsageError
 from livetrans.bench.run import tasks
-from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
+from livetrans.bench.runfile import RunFile, RunWriter, Segment, Update, read_run, to_line
 from livetrans.events import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to, untimed
 from tests.lm.scripted import hashed_rule
@@ -107,7 +107,6 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path, content: bytes) 
         read_run(path)
 
 
-_TEXTS = st.text()
 _SECONDS = st.floats(0, 1000).map(lambda seconds: round(seconds, 6))
 
 
@@ -123,9 +122,9 @@ def test_a_file_that_another_bench_writes_is_left_to_it(tmp_path: Path) -> None:
     RunWriter(path, header, segments).__exit__(None, None, None)
 
 
-@given(_TEXTS, _TEXTS, st.lists(st.integers(0, 300_000)), _SECONDS, st.none() | _SECONDS)
+@given(st.text(), st.text(), st.lists(st.integers(0, 300_000)), _SECONDS, st.none() | _SECONDS)
 def test_lines_come_back_as_they_were(
-    source: str, text: str, tokens: list[int], seconds: float, end: float | None
+    run: RunFile, source: str, text: str, tokens: list[int], seconds: float, end: float | None
 ) -> None:
     stats = DecodingStats(prompt_tokens=3, decoding_seconds=seconds)
     ends = tuple(range(len(tokens)))
@@ -136,18 +135,10 @@ def test_lines_come_back_as_they_were(
         assert line.count("\n") == 1
         assert len(line.splitlines()) == 1
         line.encode("utf-8")
-    header = header_of(_NOWHERE, "rt", 1)
-    path = _NOWHERE_FOLDER / "run.jsonl"
+    header, path = replace(run.header, methods=("rt",)), run.path.with_name("lines.jsonl")
     path.write_text("".join(map(to_line, (header, segment, update))), encoding="utf-8", newline="\n")
-    run = read_run(path)
-    assert (run.header, run.segments, dict(run.units)) == (header, (segment,), {update.unit: (update,)})
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _nowhere(tmp_path_factory: pytest.TempPathFactory) -> None:
-    global _NOWHERE, _NOWHERE_FOLDER
-    _NOWHERE_FOLDER = tmp_path_factory.mktemp("lines")
-    _NOWHERE = corpus_of(_NOWHERE_FOLDER)
+    read = read_run(path)
+    assert (read.header, read.segments, dict(read.units)) == (header, (segment,), {update.unit: (update,)})
 
 
 @pytest.mark.parametrize(
