@@ -12,11 +12,14 @@ import numpy as np
 WIDTH, HEADS, LAYERS, BANDS = 512, 8, 6, 80
 """Whisper base's encoder (OpenAI)."""
 PASSES = 3
-"""Of which the fastest counts: other programs make a pass slower, and nothing makes it faster."""
+"""Of which the fastest counts."""
 
 
 def pass_seconds(threads: int) -> float:
-    """Return the seconds in which such an encoder encodes 30 s in int8 on so many threads of the processor."""
+    """Return the seconds in which such an encoder encodes 30 s in int8 on so many threads of the processor.
+
+    They are processor time, so that what else runs while models are chosen does not choose them.
+    """
     import ctranslate2
 
     with TemporaryDirectory(prefix="livetrans-") as folder:
@@ -25,9 +28,9 @@ def pass_seconds(threads: int) -> float:
         features = ctranslate2.StorageView.from_array(np.zeros((1, BANDS, 3000), np.float32))
         taken = []
         for _ in range(PASSES):
-            began = time.perf_counter()
+            began = time.process_time()
             model.encode(features)
-            taken.append(time.perf_counter() - began)
+            taken.append((time.process_time() - began) / threads)
     return min(taken)
 
 
