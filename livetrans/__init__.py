@@ -4,11 +4,7 @@ For research, this package has a few names of its own, which keep their meaning;
 imported when they are asked for, so that `livetrans --help` loads no heavy library. `examples/minimal.py` uses them.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # Nothing is imported before the command line has taken the signals.
 if TYPE_CHECKING:
     from livetrans.base.languages import parse_language as language
     from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Settings
@@ -59,6 +55,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import a public name from its module."""
+    from importlib import import_module
+
     for place, names in _PUBLIC.items():
         if name in names:
             module, _, own_name = place.partition(":")

@@ -119,6 +119,7 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
                         server or hub,
                         [*([hub] if hub and server else []), *outlets],
                     )
+                    summary.lag = pipeline.monitor.snapshot().lag_median
                 except ScreenFailed as fault:
                     say(f"{fault} The captions go on as lines.")
                     pipeline.add(open_lines(settings))

@@ -34,6 +34,8 @@ class RunSummary:
         self._writes_subtitles, self._has_words = writes_subtitles, has_words
         self._has_begun = self._has_voices = False
         self._progress: SourceProgress | None = None
+        self.lag: float | None = None
+        """The median lag in seconds, where no line of figures follows."""
         self._was_stopped = self.was_left = False
         """Whether the run was left at once, before what it heard was translated."""
 
@@ -85,7 +87,8 @@ class RunSummary:
         folder, captions = recorder.folder, recorder.summary.captions
         if captions:
             only = "Only " if recorder.has_failed else ""
-            yield f"{only}{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}"
+            lag = f", lag {self.lag:.2f} s" if self.lag is not None else ""
+            yield f"{only}{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}{lag}"
             if advises:
                 yield f"For subtitles: livetrans export {shell_name(folder)} -o captions.srt"
         elif self._has_words or not recorder.is_new or (folder / AUDIO_FILE).exists():
