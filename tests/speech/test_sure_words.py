@@ -136,6 +136,24 @@ def test_words_that_wait_are_final_where_the_recogniser_fails() -> None:
     assert texts(transcriber.flush(recognise=False)) == ["she dries her"]
 
 
+def test_what_is_shown_before_the_language_is_known_is_not_hidden_when_it_is() -> None:
+    segments = OpenSegments(count(), TranscriberSettings())
+    segments.take((), words_of([("she", 0.9), ("dries", 0.9)]), STATS, 2)
+    assert texts(segments.update(final=False)) == ["she dries"]
+    segments.language = "en"
+    segments.take((), words_of([("she", 0.9), ("dyes", 0.2)]), STATS, 1)
+    assert texts(segments.update(final=False)) == ["she dyes"]
+
+
+def test_a_word_that_is_shown_ends_the_sentence_before_it_though_it_is_unsure_now() -> None:
+    segments = OpenSegments(count(), TranscriberSettings())
+    first = words_of([("It", 0.9), ("rains.", 0.9), ("Every", 0.9)])
+    segments.take((), first, STATS, 3)
+    assert texts(segments.update(final=False)) == ["It rains.", "Every"]
+    segments.take(first[:2], words_of([("Every", 0.2), ("day", 0.9)]), STATS, 0)
+    assert [(one.text, one.final) for one in segments.update(final=False)] == [("It rains.", True)]
+
+
 def test_caution_can_change_between_passes() -> None:
     answer = [("she", 0.6), ("dries", 0.4)]
     transcriber = transcriber_of(answer, [*answer, ("her", 0.9)], caution=2.0)
