@@ -282,11 +282,11 @@ class Pipeline(Run):
         return listener.behind if listener else 0.0
 
     def _advice(self) -> str:
+        if server := self.settings.language_model.server:
+            return f"The translator at {server} is too slow, or away; take a smaller model there, or wait."
         cost = self._backlog.real_time_factor
         if self._backlog.finals <= FINALS_IN_HAND:
             return "This machine is too slow for the recogniser; `livetrans models pull` finds one that keeps up."
-        if server := self.settings.language_model.server:
-            return f"The translator at {server} is too slow, or away; take a smaller model there, or wait."
         needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
         return f"This machine is too slow for the translator{needs}; try a smaller one with --mt."
 

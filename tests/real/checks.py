@@ -460,6 +460,33 @@ for _family in TEMPLATES:
     check(f"prompt {_family}", _claim)(partial(prompt, family=_family))
 
 
+def server(here: Here, kind: str, variable: str, method: str) -> Figures:
+    """Compare a server's calm method with its own re-translation, on the streams of the tree."""
+    url = os.environ.get(variable)
+    if not url:
+        raise Skipped(f"no {kind} is named: set {variable} to its address")
+    _, file = here.bench(variable.lower(), "--recorded", RECORDINGS, "--methods", f"rt,{method}", "--mt-server", url)
+    rows = here.table(file, "calm")
+    retranslation, ours = rows["rt"], rows[method]
+    figures = {
+        name: f"NE of the screen {row['NE screen']:.3f}, requests an update {row['passes']:.2f}, chrF {row['chrF']:.1f}"
+        for name, row in rows.items()
+    }
+    require(retranslation["chrF"] >= LEAST_CHRF, f"its model does not translate these: {figures['rt']}")
+    require(ours["NE screen"] < retranslation["NE screen"], f"as many words are taken back as by rt: {figures[method]}")
+    require(ours["chrF - rt high"] >= 0, f"it translates worse than rt: {figures[method]}")
+    return figures
+
+
+for _kind, _method in (
+    ("llama-server", "prefix"), ("llama_cpp.server", "prefix"), ("Ollama", "prefix"), ("LM Studio", "prefix"),
+    ("mlx_lm.server", "prefix"), ("vLLM", "window"), ("SGLang", "window"),
+):  # fmt: skip
+    _variable = "REAL_" + re.sub("[^A-Z]", "_", _kind.upper())
+    _claim = f"On {_kind}, `{_method}` is calmer than rt there, and as good ({_variable} is its address)."
+    check(f"translator on {_kind}", _claim)(partial(server, kind=_kind, variable=_variable, method=_method))
+
+
 @check("translation on a GPU", "llama.cpp translates on a GPU (Metal, CUDA) what it translates on the processor.")
 def translation_on_a_gpu(here: Here) -> Figures:
     from livetrans.lm.llama.cells import runs_on_cpu
