@@ -11,7 +11,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURD
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check mac newest real endurance package wheels installcheck publish clean
+.PHONY: help demo test check mac newest real servers endurance package wheels installcheck publish clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ newest: $(VENV)/bin/python  ## the tests with the newest releases of all librari
 
 real: $(VENV)/.test  ## what the documents say of real models and machines, checked on this one (make real ARGS=--help)
 	@$(BIN)/python -m tests.real $(ARGS)
+
+servers: $(VENV)/.test  ## translators on real servers, started and stopped here (make servers ARGS=--build)
+	@$(BIN)/python -m tests.real.servers $(ARGS)
 
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and changed files; their short forms are among the tests
 	@ENDURANCE_HOURS=4 $(BIN)/python -m pytest -s -v -m '' tests/endurance
