@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
 """Blue and vermilion of Okabe and Ito, black, and Tol's wine: apart for every kind of colour blindness."""
 MARKERS = "os^D"
+OURS, OTHERS = "#d55e00", "#5c6670"
+"""Where points have their names beside them, the live window stands out."""
 STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -120,10 +122,16 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
-    """Return the panels in rows of at most `ROW`, with the title above and a legend below."""
+    """Return the panels in rows of at most `ROW`, with the title above and a legend below.
+
+    Where each series is one point, its name stands beside it and there is no legend.
+    """
     from matplotlib.figure import Figure
 
     looks = _looks(series.name for panel in panels for series in panel.series)
+    named = all(len(series.points) == 1 and not series.is_level for panel in panels for series in panel.series)
+    if named:
+        looks = {name: (OURS if name.startswith("window") else OTHERS, "o") for name in looks}
     longest = 8 + max(map(len, looks))  # letters of a legend, 11 of which are an inch
     across, rows = min(len(panels), ROW), -(-len(panels) // ROW)
     width = max(6.1, 4.0 * across, longest / 11)
@@ -142,6 +150,9 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
                 continue
             xs, ys, bounds = zip(*sorted(series.points, key=lambda point: point[:2]), strict=True)
             [known[series.name]] = axes.plot(xs, ys, color=colour, marker=marker)
+            if named:
+                place = {"xytext": (5, 3), "textcoords": "offset points"}
+                axes.annotate(series.name, (xs[0], ys[0]), color=colour, fontsize=7, **place)
             for x, ends in zip(xs, bounds, strict=True):
                 if ends:
                     axes.vlines(x, *ends, color=colour, linewidth=1.0, alpha=0.6)
@@ -160,7 +171,8 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
             axes.set_ylim(-0.03 * high, 1.03 * high)  # lines at the edges stay visible
     for axes in places:  # what is left of the last row
         axes.remove()
-    figure.legend(known.values(), known, loc="outside lower left", ncols=columns)
+    if not named:
+        figure.legend(known.values(), known, loc="outside lower left", ncols=columns)
     return figure
 
 

@@ -182,6 +182,13 @@ def test_a_legend_names_only_what_was_run(figures: dict[str, Any], tmp_path: Pat
     }
 
 
+def test_points_have_their_names_beside_them_and_ours_stands_out(figures: dict[str, Any], tmp_path: Path) -> None:
+    plot([run_of(WINDOWED)], tmp_path, date=DATE)
+    figure = figures["Calm and fast"]
+    named = {text.get_text(): text.get_color() for axes in figure.axes for text in axes.texts}
+    assert named == {"rt": plotting.OTHERS, "window@0.2:window=3": plotting.OURS} and not figure.legends
+
+
 def test_one_existing_file_keeps_all_from_being_written(tmp_path: Path, figures: dict[str, Any]) -> None:
     (tmp_path / "quality.svg").write_text("mine", encoding="utf-8")
     with pytest.raises(UsageError, match="--force"):
