@@ -87,8 +87,8 @@ class RunSummary:
         folder, captions = recorder.folder, recorder.summary.captions
         if captions:
             only = "Only " if recorder.has_failed else ""
-            lag = f", lag {self.lag:.2f} s" if self.lag is not None else ""
-            yield f"{only}{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}{lag}"
+            lag = f", lag {self.lag:.2f} s," if self.lag is not None else ""
+            yield f"{only}{counted(captions, 'caption')}{lag} {'is' if captions == 1 else 'are'} kept in {folder}"
             if advises:
                 yield f"For subtitles: livetrans export {shell_name(folder)} -o captions.srt"
         elif self._has_words or not recorder.is_new or (folder / AUDIO_FILE).exists():
