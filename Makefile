@@ -43,7 +43,7 @@ real: $(VENV)/.test  ## what the documents say of real models and machines, chec
 servers: $(VENV)/.test  ## translators on real servers, started and stopped here (make servers ARGS=--build)
 	@$(BIN)/python -m tests.real.servers $(ARGS)
 
-endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and changed files; their short forms are among the tests
+endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs, 20 halls and changed files; their short forms are among the tests
 	@ENDURANCE_HOURS=4 $(BIN)/python -m pytest -s -v -m '' tests/endurance
 	@$(BIN)/python -m pytest tests/test_bad_input.py -k whatever --hypothesis-profile=hours
 

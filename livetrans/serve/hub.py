@@ -67,9 +67,11 @@ class Hub:
         self._login = {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
         self._link: http.client.HTTPConnection | None = None
 
-    def put(self, name: str, body: bytes) -> None:
-        """Put a file. Raises as `ask`."""
-        self.ask("PUT", f"/pub/{self.room}/{name}", gzip.compress(body, 6, mtime=0))
+    def put(self, name: str, body: bytes) -> int:
+        """Put a file, and return the bytes that were sent. Raises as `ask`."""
+        file = gzip.compress(body, 6, mtime=0)
+        self.ask("PUT", f"/pub/{self.room}/{name}", file)
+        return len(file)
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes, dict[str, str]]:
         """Return status, content and headers of an answer.
@@ -258,8 +260,8 @@ class HubPublisher:
         if before and after > self._put.get(before, (0.0, (-1, -1)))[1][0]:
             self._send(before)
         body = _head(self.lines.run, after, upto, self._publisher) + self.lines.state_frame + frames
-        self._hub.put(name, body)
-        self.puts, self.bytes = self.puts + 1, self.bytes + len(body)
+        self.bytes += self._hub.put(name, body)
+        self.puts += 1
         self._put[name] = now, version
         if name == "now":
             words = self._hub.ask("GET", f"/pub/{self._hub.room}/status")[1].split()

@@ -167,6 +167,49 @@ def _address_of(run: subprocess.Popen[str]) -> str:
     raise Failed(f"the run named no address: {lines[-1]}")
 
 
+@check("YouTube", "A stream on YouTube shows each finished caption once, at the time of the speech.", minutes=10)
+def youtube(here: Here) -> Figures:
+    return _sent(here, "Start a stream on YouTube with POST captions (unlisted is enough), and watch it with CC on.")
+
+
+@check("Zoom", "A meeting in Zoom shows each finished caption once.", minutes=10)
+def zoom(here: Here) -> Figures:
+    return _sent(here, "Start a meeting in Zoom, allow captions, and show them on another device.")
+
+
+@check("Teams", "A meeting in Teams shows each finished caption once.", minutes=10)
+def teams(here: Here) -> Figures:
+    return _sent(here, "Start a meeting in Teams with CART captions, and show them on another device.")
+
+
+def _sent(here: Here, request: str) -> Figures:
+    """Send the captions of the demo to a platform, as its links cannot be had without an account."""
+    link = here.ask(f"{request} Put its caption link into a file (chmod 600), type the file's name, and press Enter.")
+    words = ["replay", RECORDINGS / "demo.flac", "--plain", "--no-session", "--captions-to", f"@{link}"]
+    run = subprocess.run([*LIVETRANS, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    said = run.stderr.strip().splitlines() or [""]
+    found = re.search(r": (\d+) texts? sent", run.stderr)
+    require(run.returncode == 0 and found, f"the captions were not sent: {said[-1]}")
+    assert found
+    answer = here.ask(f"{run.stdout}\nDid viewers see each line once, in order, as it was spoken? y or n")
+    require(answer.casefold().startswith("y"), "the person did not see the captions as they were sent")
+    return {"texts": found[1]}
+
+
+@check("hub", "A phone in the internet shows each caption of a hub once.", minutes=10)
+def hub(here: Here) -> Figures:
+    room = here.ask("Install a hub (`livetrans hub HOST`), type https://HOST/pub/ROOM, and press Enter.")
+    words = ["replay", RECORDINGS / "demo.flac", "--plain", "--no-session", "--publish", room]
+    run = subprocess.Popen([*LIVETRANS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        answer = here.ask(f"{_address_of(run)}\nOpen this on a phone without Wi-Fi. Is each line there once? y or n")
+    finally:
+        run.kill()
+        run.wait()
+    require(answer.casefold().startswith("y"), "the person did not see the captions of the hub")
+    return {"seen": "yes"}
+
+
 @check("pull", "A model comes from the Hugging Face hub, with the hashes of the catalogue.", minutes=60)
 def pull(here: Here) -> Figures:
     here.require_hub()

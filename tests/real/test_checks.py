@@ -235,6 +235,11 @@ FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
     "microphone": [({"LIVETRANS": hears()}, "no caption"), ({"ask": lambda _: "n"}, "wrong")],
     "what this computer plays": [({"LIVETRANS": program("raise SystemExit(2)")}, "exit code 2")],
     "read aloud": [({"ask": lambda _: "n"}, "did not hear"), ({"LIVETRANS": program("1/0")}, "ZeroDivisionError")],
+    **{
+        name: [({"ask": lambda _: "n"}, "did not see"), ({"LIVETRANS": program("raise SystemExit(1)")}, "not sent")]
+        for name in ("YouTube", "Zoom", "Teams")
+    },
+    "hub": [({"ask": lambda _: "n"}, "did not see"), ({"LIVETRANS": program("1/0")}, "ZeroDivisionError")],
     "ready wheels": [({"_run": partial(_run, "false")}, "exit code 1")],
     "power": [({"_processor_seconds": iter((0.0, 1e6)).__next__}, "% of the processor", "SLOW")],
     "tests on a Mac": [({"sys": SimpleNamespace(platform="darwin", executable="false")}, "pytest printed nothing")],
@@ -262,7 +267,10 @@ def _outcome(name: str, fault: Fault, folder: Path, monkeypatch: pytest.MonkeyPa
     on_gpu = name in ("translation on a GPU", "bias 0 on a GPU")
     monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: not on_gpu)
     monkeypatch.setattr(checks, "_run", partial(_run, "true"))
-    programs = {"cut pull": pulls("ab"), "read aloud": program("import sys; print('at http://x/', file=sys.stderr)")}
+    serves = program("import sys; print('at http://x/', file=sys.stderr)")
+    sends = program("import sys; print('Zoom (de): 3 texts sent.', file=sys.stderr)")
+    programs = {"cut pull": pulls("ab"), **dict.fromkeys(("read aloud", "hub"), serves)}
+    programs |= dict.fromkeys(("YouTube", "Zoom", "Teams"), sends)
     monkeypatch.setattr(checks, "LIVETRANS", programs.get(name, hears("Hallo.")))
     here = Scripted(folder, ROOT / "tests/real/speech", comet=folder, printed=GOOD)
     for attribute, value in fault.items():

@@ -10,9 +10,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from livetrans.serve.hub import hub_files
@@ -63,6 +64,18 @@ class Nginx:
             except OSError:
                 time.sleep(0.02)
         raise AssertionError((self.folder / "error.log").read_text())
+
+    def kill_workers(self) -> None:
+        """End what a killed master leaves, so that its port is free."""
+        for one in psutil.process_iter():
+            with suppress(psutil.Error):
+                if one.name() == "nginx" and one.net_connections("tcp") and self._is_ours(one):
+                    one.kill()
+                    one.wait(5)
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        places = [place.laddr for place in process.net_connections("tcp") if place.status == psutil.CONN_LISTEN]
+        return any(place.port == self.port for place in places)
 
     def stop(self) -> None:
         self.process.terminate()

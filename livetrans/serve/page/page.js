@@ -78,7 +78,7 @@ async function explain() {
   ending.abort();
   if (refused && options.view === "overlay") note(refused);
   showState();
-  setTimeout(connect, refused ? 30_000 : 2000);
+  setTimeout(connect, refused ? (document.documentElement.dataset.hub ? 5000 : 30_000) : 2000);
 }
 
 function takeState(values) {

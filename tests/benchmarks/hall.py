@@ -1,0 +1,159 @@
+"""How late captions reach thousands of readers through a hub, and what that costs.
+
+    python -m tests.benchmarks.hall --readers 5000 --seconds 20
+
+A real nginx with the files of `livetrans hub`, the publisher of `--publish`, and readers that ask once a second, as the
+page does, all on this machine and on loopback. Four changes a second, twice the real rate. The lag of a change is the
+time from `SharedLines.write` to the reader that has it; what is replaced within a reader's second is never read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import random
+import re
+import resource
+import select
+import socket
+import threading
+import time
+from collections import Counter
+
+import psutil
+
+from livetrans.events import Caption, Record, Transcript
+from livetrans.serve import hub as module
+from livetrans.serve.hub import HubPublisher
+from livetrans.serve.lines import SharedLines
+from tests.serve.nginx import SECRET, running_hub
+
+ADDRESSES = 8
+"""Addresses of this machine that readers come from: a hub limits the connections of each."""
+PATIENCE = 60.0
+
+
+class Readers:
+    """Connections that ask for the tail once a second, each at its own moment."""
+
+    def __init__(self, port: int, room: str, count: int, written: dict[int, float]) -> None:
+        self._written = written
+        request = f"GET /{room}/tail HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n"
+        self._request = request.encode()
+        self._poll = select.epoll()
+        self._of: dict[int, socket.socket] = {}
+        for number in range(count):
+            one = socket.socket()
+            one.bind((f"127.0.0.{2 + number % ADDRESSES}", 0))
+            one.connect(("127.0.0.1", port))
+            one.setblocking(False)
+            self._of[one.fileno()] = one
+            self._poll.register(one, select.EPOLLIN)
+        self._reached = dict.fromkeys(self._of, 0)
+        self._known: dict[bytes, list[int]] = {}
+        self.lags: Counter[int] = Counter()
+        """Reads of a change by its lag in hundredths of a second."""
+        self.answers = self.bytes = self.faults = 0
+
+    def read(self, seconds: float, *, counts: bool) -> None:
+        begin = time.monotonic()
+        turns = sorted((begin + random.random(), number) for number in self._of)
+        place, rest = 0, dict.fromkeys(self._of, b"")
+        while (now := time.monotonic()) < begin + seconds:
+            while place < len(turns) and turns[place][0] <= now:
+                self._of[turns[place][1]].send(self._request)
+                place += 1
+            if place == len(turns):
+                turns, place = [(at + 1.0, number) for at, number in turns], 0
+            for number, _ in self._poll.poll(0.005):
+                rest[number] += self._of[number].recv(65536)
+                rest[number] = self._take(number, rest[number], counts)
+
+    def _take(self, number: int, data: bytes, counts: bool) -> bytes:
+        head, mark, body = data.partition(b"\r\n\r\n")
+        length = int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0] or -1) if mark else -1
+        if length < 0 or len(body) < length:
+            return data
+        self.answers += 1
+        self.bytes += len(data)
+        if not head.startswith(b"HTTP/1.1 200"):
+            self.faults += 1
+            return b""
+        if body not in self._known:
+            self._known[body] = [
+                int(one) for one in re.findall(rb"^id: [0-9a-f]+-([0-9]+)$", gzip.decompress(body), re.M)
+            ]
+        now, reached = time.monotonic(), self._reached[number]
+        for version in reversed(self._known[body]):
+            if version <= reached:
+                break
+            if counts and reached:
+                self.lags[round(100 * (now - self._written[version]))] += 1
+        self._reached[number] = max(self._known[body], default=0)
+        return b""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--readers", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    options = parser.parse_args()
+    os.environ[module.SECRET] = SECRET
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(files, 4 * options.readers + 1000), files))
+    lines, written, ends = SharedLines(), {}, threading.Event()
+
+    def talk() -> None:
+        number = 0
+        while not ends.wait(0.25):
+            segment, step = divmod(number, 6)
+            source = "so this is what somebody has said so far " * (1 + step)
+            spoken = Transcript(
+                segment, step, source if step == 5 else "", "" if step == 5 else source, step == 5, 0, 1
+            )
+            written[lines.version[0] + 1] = time.monotonic()
+            text = f"{segment} " + "das hat jemand bis hierher gesagt " * (1 + step)
+            lines.write(Record(0.0, Caption(spoken, text=text, language="de")))
+            number += 1
+
+    with running_hub(connections=2 * options.readers + 500) as hub:
+        publisher = HubPublisher(hub.address("hall-of-many"), lines, print)
+        publisher.start()
+        threading.Thread(target=talk, daemon=True).start()
+        time.sleep(2)
+        readers = Readers(hub.port, "hall-of-many", options.readers, written)
+        readers.read(4, counts=False)
+        workers = psutil.Process(hub.process.pid).children()
+        before, of_publisher, sent = _seconds(workers), publisher.seconds, publisher.bytes
+        readers.answers = readers.bytes = readers.faults = 0
+        readers.read(options.seconds, counts=True)
+        used, length = _seconds(workers) - before, options.seconds
+        own, bytes_up = publisher.seconds - of_publisher, publisher.bytes - sent
+        ends.set()
+        publisher.stop()
+    print(
+        f"{options.readers} readers, {length:.0f} s, {readers.answers / length:.0f} answers a second, "
+        f"{readers.faults} refused, {readers.bytes / readers.answers:.0f} bytes each\n"
+        f"lag: p50 {_share(readers.lags, 0.5)} s, p95 {_share(readers.lags, 0.95)} s, "
+        f"most {_share(readers.lags, 1)} s\n"
+        f"nginx: {100 * used / length:.1f} % of a core; publisher: {100 * own / length:.2f} % of a core, "
+        f"{bytes_up / length / 1000:.2f} kB/s"
+    )
+
+
+def _seconds(processes: list[psutil.Process]) -> float:
+    return sum(sum(one.cpu_times()[:2]) for one in processes)
+
+
+def _share(lags: Counter[int], share: float) -> float:
+    wanted, passed = share * lags.total(), 0
+    for lag in sorted(lags):
+        passed += lags[lag]
+        if passed >= wanted:
+            return lag / 100
+    return 0.0
+
+
+if __name__ == "__main__":
+    main()
