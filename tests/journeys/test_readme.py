@@ -27,7 +27,7 @@ from tests.models.hub import Hub, serving
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the tree is copied as git lists it")
 
 NOT_WALKED = {
-    "livetrans mic --to de --captions-to @zoom.txt": "needs a platform; tests/session has stand-ins of each",
+    "livetrans mic --to de --captions-to @zoom.txt": "needs a platform; tests/serve has stand-ins of each",
     "livetrans mic --to de --publish https://captions.example/pub/ROOM": "needs a server; the tests run nginx for it",
     "make demo": "sets up the environment that these tests run in; it is run by hand on a fresh clone",
     "make test": "is what runs this test",
