@@ -6,10 +6,15 @@ import base64
 import gzip
 import itertools
 import json
+import shutil
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -320,3 +325,31 @@ def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     assert run(["hub", "captions.example.org", "-o", "again"]) == 0 and kept.read_text() == first
     assert run(["hub", "captions.example.org; rm"]) == 2 and run(["hub"]) == 2
     assert run(["hub", "a.example", "--folder", "/srv/x; include y"]) == 2
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not shutil.which("openssl"):
+        pytest.skip("no openssl here to make a certificate")
+    monkeypatch.setenv(module.SECRET, SECRET)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    subprocess.run([*words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    received: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with suppress(OSError), context.wrap_socket(listening.accept()[0], server_side=True) as one:
+                received.append(one.recv(4096))
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"https://localhost:{listening.getsockname()[1]}/pub/room"
+        with pytest.raises(LivetransError, match=r"certificate of localhost.* is not valid.*nothing was sent"):
+            HubPublisher(address, SharedLines(), print).start()
+    assert not any(received)
+    with pytest.raises(LivetransError, match=r"There is no hub no-such-hub\.invalid"):
+        HubPublisher("https://no-such-hub.invalid/pub/room", SharedLines(), print).start()
