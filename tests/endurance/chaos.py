@@ -169,7 +169,8 @@ def trouble(hub: Nginx, browser: Browser, seed: int, scale: float) -> list[str]:
         if finished(page, "eins") != before:
             broken.append("the lines of the first run have changed")
         if scale >= 1:  # Now nobody publishes: the page says so 40 s after the last sign of life.
-            page.until(lambda: "lost" in page.run("document.getElementById('state').textContent").casefold())
+            time.sleep(25)
+            page.until(lambda: "No connection" in page.run("document.getElementById('state').textContent"))
         broken += page.complaints
     network.close()
     return broken
