@@ -29,11 +29,12 @@ def _decode(decoding: Decoding, draft: Draft, window: int) -> Decoded:
     keepable, _ = keepable_tokens(decoding, draft)
     kept = _word_start(decoding, draft.tokens, max(keepable - round(window / unit_tokens(decoding.model)), 0))
     shown = draft.shown_tokens if keepable else 0
+    doubted = draft.doubted if tuple(decoding.prompt) != draft.prompt else None
     decoding.force(draft.tokens[:kept])
-    while (change := _change(decoding, draft, shown)) in (None, draft.doubted):
+    while (change := _change(decoding, draft, shown)) in (None, doubted):
         if not decoding.step():
             change = _change(decoding, draft, shown, has_ended=True)
-            if change in (None, draft.doubted):
+            if change in (None, doubted):
                 return decoding.decoded()
             break
     first = decoding.decoded()

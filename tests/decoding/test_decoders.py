@@ -185,3 +185,18 @@ def test_loops_erase_nothing_that_was_forced(updates: int, phrase: int, method: 
     outputs = _stream(model, method[0], list(range(4, 4 + updates)), method[1], maximum=90)
     for before, after in pairwise(outputs):
         assert after.tokens[: len(before.tokens)] == before.tokens
+
+
+def test_a_change_of_shown_words_takes_two_updates_of_different_sources() -> None:
+    source, shown = [4, 5, 6], (7, 8, 9, 10)
+    settings, prompt = DecodingSettings(method="prefix"), _prompt(source)
+
+    def decoded(draft: Draft) -> Decoded:
+        return DECODERS["prefix"].decode(Decoding(_model(3), prompt, 20, source=source), draft, settings)
+
+    first = decoded(Draft(shown, tuple(prompt), tuple(source)))
+    assert first.doubted and first.tokens[:4] == shown
+    at, wanted = first.doubted
+    assert decoded(Draft(shown, tuple(prompt), tuple(source), doubted=first.doubted)).tokens[:4] == shown
+    changed = decoded(Draft(shown, tuple(_prompt(source[:2])), tuple(source[:2]), doubted=first.doubted))
+    assert changed.tokens[at : at + 1] == (wanted,)
