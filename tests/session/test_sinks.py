@@ -82,8 +82,8 @@ def test_each_final_is_one_line_and_with_partials_its_segments_last(segments: li
 
 def test_the_source_stands_where_the_screen_has_it() -> None:
     final = caption(0, "Guten Tag.", source="Good day.")
-    assert plain(final, show_source=True) == "> Good day.\nGuten Tag.\n"
-    assert plain(final, show_source=True, source_line="below") == "Guten Tag.\n> Good day.\n"
+    assert plain(final, show_source=True) == "Guten Tag.\n> Good day.\n"
+    assert plain(final, show_source=True, source_line="above") == "> Good day.\nGuten Tag.\n"
     assert plain(final, show_source=True, partials=True) == "Guten Tag.\n> Good day.\n"
 
 
@@ -95,7 +95,7 @@ def test_a_segment_without_a_final_is_printed() -> None:
 
 def test_escapes_and_line_breaks_are_shown_as_text() -> None:
     nasty = caption(0, "a\x1b[31mb\nc\x07 [bold]x[/]", source="\x1b]0;t\x07s\u202e")
-    assert plain(nasty, show_source=True) == "> s\nab c [bold]x[/]\n"
+    assert plain(nasty, show_source=True) == "ab c [bold]x[/]\n> s\n"
 
 
 def test_each_step_of_back_pressure_is_said_once_on_the_other_stream() -> None:

@@ -48,7 +48,7 @@ def lines(**options: bool) -> list[str]:
 
 def test_each_line_begins_with_the_name_of_its_track() -> None:
     assert lines() == ["Ana: Yes.", "Ana: [2 s without sound]", "them: Guten Morgen, alle."]
-    assert lines(show_source=True)[:2] == ["> Ana: said", "Ana: Yes."]
+    assert lines(show_source=True)[:2] == ["Ana: Yes.", "> Ana: said"]
 
 
 def test_a_growing_line_holds_one_track_and_a_final_of_the_other_does_not_wait() -> None:
