@@ -32,6 +32,7 @@ from livetrans.events import (
     Notice,
     RunStarted,
     SettingChanged,
+    SourceProgress,
     Transcript,
 )
 from livetrans.models.chosen import spoken_code
@@ -165,12 +166,17 @@ class Pipeline(Run):
     def publish(self, event: Event) -> None:
         """Publish an event; a gap waits among the updates, so that it follows the captions of the sound before it.
 
-        The caption of an update that was heard before the reader corrected a name has the name too.
+        The caption of an update that was heard before the reader corrected a name has the name too. Of a hung pass that
+        came back, the progress is left out as its words are: resuming hears that sound again.
         """
-        if not isinstance(event, Gap | Caption):
+        if not isinstance(event, Gap | Caption | SourceProgress):
             super().publish(event)
             return
         with self._change:  # No correction comes between the look at them and the caption.
+            if isinstance(event, SourceProgress):
+                if not self._source_has_ended:
+                    super().publish(event)
+                return
             if isinstance(event, Gap):
                 self._waiting.put(event)
                 self._change.notify_all()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import cycle
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -11,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from livetrans.base.clock import SystemClock
-from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
+from livetrans.events import BackPressure, Caption, Event, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
 from livetrans.run.backpressure import LEVELS, Ladder
 from livetrans.run.pipeline import Pipeline
+from livetrans.session.recorded import Unfinished
 
 from .faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
@@ -110,6 +113,35 @@ def test_a_call_that_never_returns_is_reported_and_left_alone_at_the_end(
     hanging.release()
     assert no_thread_left()
     assert isinstance(run.collected.records[-1].event, RunEnded)
+
+
+def test_a_hung_pass_that_comes_back_as_the_run_ends_does_not_count_as_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its words are left out, so its sound is heard again by `livetrans resume`."""
+    monkeypatch.setattr(pipeline, "HUNG_SECONDS", 5.0)
+    hanging = schedule(n8=Hang())
+    run = ScriptedRun(sentences(30), recogniser=hanging)
+    last_events = run.pipeline._last_events
+
+    def come_back() -> list[Event]:
+        hanging.release()
+        for thread in threading.enumerate():
+            if thread.name == "listening":
+                thread.join(20)
+        return last_events()
+
+    monkeypatch.setattr(run.pipeline, "_last_events", come_back)
+    run.pipeline.start()
+    assert hanging.hanging.wait(20)
+    while not [text for text in warnings(run) if "The recogniser has not answered" in text]:
+        assert not run.pipeline.join(0.05)
+    run.pipeline.stop()
+    assert run.pipeline.join(20)
+    unfinished = Unfinished(Path("session"))
+    for record in run.collected.records:
+        unfinished.note(record)
+    last = run.collected.of(Transcript)[-1]
+    assert last.final
+    assert unfinished.rest(None, last.end + 10.0) == last.end
 
 
 def test_a_watch_that_fails_ends_the_run_with_a_reason(
