@@ -503,8 +503,21 @@ for _family in TEMPLATES:
     check(f"prompt {_family}", _claim)(partial(prompt, family=_family))
 
 
-def server(here: Here, kind: str, variable: str, method: str) -> Figures:
+SERVERS = (
+    ("llama-server", "prefix"), ("llama_cpp.server", "prefix"), ("Ollama", "prefix"), ("LM Studio", "prefix"),
+    ("mlx_lm.server", "prefix"), ("vLLM", "window"), ("SGLang", "window"),
+)  # fmt: skip
+"""Kinds of servers, and the calm method that each can do."""
+
+
+def address_of(kind: str) -> str:
+    """Return the environment variable that has the address of a kind of server."""
+    return "REAL_" + re.sub("[^A-Z]", "_", kind.upper())
+
+
+def server(here: Here, kind: str, method: str) -> Figures:
     """Compare a server's calm method with its own re-translation, on the streams of the tree."""
+    variable = address_of(kind)
     url = os.environ.get(variable)
     if not url:
         raise Skipped(f"no {kind} is named: set {variable} to its address")
@@ -516,18 +529,14 @@ def server(here: Here, kind: str, variable: str, method: str) -> Figures:
         for name, row in rows.items()
     }
     require(retranslation["chrF"] >= LEAST_CHRF, f"its model does not translate these: {figures['rt']}")
-    require(ours["NE screen"] < retranslation["NE screen"], f"as many words are taken back as by rt: {figures[method]}")
+    require(ours["NE screen"] < retranslation["NE screen"], f"as many words are retracted as by rt: {figures[method]}")
     require(ours["chrF - rt high"] >= 0, f"it translates worse than rt: {figures[method]}")
     return figures
 
 
-for _kind, _method in (
-    ("llama-server", "prefix"), ("llama_cpp.server", "prefix"), ("Ollama", "prefix"), ("LM Studio", "prefix"),
-    ("mlx_lm.server", "prefix"), ("vLLM", "window"), ("SGLang", "window"),
-):  # fmt: skip
-    _variable = "REAL_" + re.sub("[^A-Z]", "_", _kind.upper())
-    _claim = f"On {_kind}, `{_method}` is calmer than rt there, and as good ({_variable} is its address)."
-    check(f"translator on {_kind}", _claim)(partial(server, kind=_kind, variable=_variable, method=_method))
+for _kind, _method in SERVERS:
+    _claim = f"On {_kind}, `{_method}` is calmer than rt there, and as good ({address_of(_kind)} is its address)."
+    check(f"translator on {_kind}", _claim)(partial(server, kind=_kind, method=_method))
 
 
 @check("translation on a GPU", "llama.cpp translates on a GPU (Metal, CUDA) what it translates on the processor.")

@@ -21,7 +21,7 @@ from livetrans.base.errors import SourceError
 from livetrans.lm.families import TEMPLATES
 from tests.benchmarks.sure_words import Curve
 from tests.real import checks
-from tests.real.checks import CHECKS, _run
+from tests.real.checks import CHECKS, SERVERS, _run, address_of
 from tests.real.here import ROOT, Clip, Failed, Heard, Here
 from tests.real.runner import outcome
 
@@ -135,9 +135,9 @@ class Scripted(Here):
         return [{}] * 8, self.folder
 
     def table(self, file: Path, name: str, *words: object) -> dict[str, dict[str, Any]]:
-        figures = {"COMET": 0.8, "COMET - rt high": 0.1, "speedup": 1.0, "NE screen": 0.3, "chrF": 50.0}
+        figures = {"COMET": 0.8, "COMET - rt high": 0.1, "speedup": 1.0, "NE screen": 0.3, "chrF": 50.0, "passes": 1.2}
         ours = {"speedup": 1.4, "NE screen": 0.03, "chrF - rt": 0.1, "chrF - rt low": -1.0, "chrF - rt high": 1.0}
-        return {"rt": figures, "window": figures | ours | self.rows.get("window", {})}
+        return {"rt": figures, **{name: figures | ours | self.rows.get(name, {}) for name in ("window", "prefix")}}
 
     def require_sound(self, kind: str) -> None:
         pass
@@ -234,6 +234,14 @@ FAULTS: dict[str, list[tuple[Fault, str] | tuple[Fault, str, str]]] = {
     ],
     "microphone": [({"LIVETRANS": hears()}, "no caption"), ({"ask": lambda _: "n"}, "wrong")],
     "what this computer plays": [({"LIVETRANS": program("raise SystemExit(2)")}, "exit code 2")],
+    "one program of a Mac": [({"LIVETRANS": program("raise SystemExit(2)")}, "exit code 2")],
+    **{
+        f"translator on {kind}": [
+            ({"rows": {method: {"NE screen": 0.4}}}, "as many words are retracted"),
+            ({"rows": {method: {"chrF - rt high": -0.5}}}, "translates worse"),
+        ]
+        for kind, method in SERVERS
+    },
     "read aloud": [({"ask": lambda _: "n"}, "did not hear"), ({"LIVETRANS": program("1/0")}, "ZeroDivisionError")],
     **{
         name: [({"ask": lambda _: "n"}, "did not see"), ({"LIVETRANS": program("raise SystemExit(1)")}, "not sent")]
@@ -255,7 +263,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("livetrans.speech.whisper.cuda_devices", lambda: 1)
     monkeypatch.setattr("livetrans.models.chosen.has_whisper_cpp", lambda: True)
     found = importlib.util.find_spec
-    monkeypatch.setattr(checks, "find_spec", lambda name: found("json" if name == "comet" else name))
+    monkeypatch.setattr(
+        checks, "find_spec", lambda name: found("json" if name in ("comet", "ScreenCaptureKit") else name)
+    )
     monkeypatch.setattr("livetrans.metrics.quality.RESAMPLES", 2)
     monkeypatch.setattr(checks, "sys", SimpleNamespace(platform="darwin", executable="true"))
     monkeypatch.setattr(checks, "spoken_languages", turns("1 s: 1 of 2, 3 s: 0 of 2"))
@@ -272,6 +282,8 @@ def _outcome(name: str, fault: Fault, folder: Path, monkeypatch: pytest.MonkeyPa
     programs = {"cut pull": pulls("ab"), **dict.fromkeys(("read aloud", "hub"), serves)}
     programs |= dict.fromkeys(("YouTube", "Zoom", "Teams"), sends)
     monkeypatch.setattr(checks, "LIVETRANS", programs.get(name, hears("Hallo.")))
+    for kind, _ in SERVERS:
+        monkeypatch.setenv(address_of(kind), "http://localhost:1")
     here = Scripted(folder, ROOT / "tests/real/speech", comet=folder, printed=GOOD)
     for attribute, value in fault.items():
         monkeypatch.setattr(here if hasattr(here, attribute) else checks, attribute, value)

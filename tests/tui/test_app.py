@@ -313,12 +313,15 @@ async def test_no_shown_word_moves_while_a_sentence_grows(size: tuple[int, int],
 async def test_no_row_moves_in_a_recorded_stream(name: str, size: tuple[int, int], share: int) -> None:
     """The first 1 / `share` of the recording."""
     events = [record.event for record in read_records(RECORDINGS / f"{name}.jsonl")]
-    moved = MovedRows()
+    moved, seen = MovedRows(), set[int]()
     async with on_stage(started(), size=size) as stage:
         for event in events[: len(events) // share]:
             if isinstance(event, Transcript | Caption):
                 stage.run.screenplay.play(event)
                 await stage.pilot.pause(0.001)
+                if event.segment_id not in seen:  # The history has scrolled once it stands.
+                    seen.add(event.segment_id)
+                    await settle(stage.pilot)
                 moved.add(event.segment_id, drawn_rows(stage.app))
         await settle(stage.pilot)
         assert len(stage.history) > 1
