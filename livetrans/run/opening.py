@@ -300,10 +300,10 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         packages = [{WHISPER_CPP: "pywhispercpp", ONNX: "onnxruntime"}.get(engine, engine) for engine in engines]
         translator = identify(model, settings.language_model.model, prompt, model.threads)
         models = [model, *([draft_model.model] if draft_model else []), *([back] if back else [])]
-        reload = reloading_once("translator", models, publish)
+        reload, ending = reloading_once("translator", models, publish), threading.Event()
         if isinstance(model, ServerModel):
-            reload = waiting_for(model, prompt.tokens(model, "."), publish)
-        return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload)
+            reload = waiting_for(model, prompt.tokens(model, "."), publish, ending)
+        return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload, ending)
 
 
 def open_sampler(
@@ -324,8 +324,13 @@ def open_sampler(
     return SpeedupSampler(model.another_context, clock, publish, cores=cores)
 
 
-def waiting_for(model: ServerModel, prompt: Sequence[int], publish: Publish) -> Callable[[Exception], None]:
-    """Return a function that waits until a server that failed answers again, and raises what waiting does not help."""
+def waiting_for(
+    model: ServerModel, prompt: Sequence[int], publish: Publish, ending: threading.Event
+) -> Callable[[Exception], None]:
+    """Return a function that waits until a server that failed answers again, and raises what waiting does not help.
+
+    Once `ending` is set, one attempt more is made.
+    """
     failed_at, quick = -math.inf, 0
 
     def wait(error: Exception) -> None:
@@ -341,6 +346,8 @@ def waiting_for(model: ServerModel, prompt: Sequence[int], publish: Publish) -> 
                 model.reload()
                 model.evaluate(prompt)
             except ServerFault:
+                if ending.is_set():
+                    raise error from None
                 continue
             break
         failed_at = model.clock.now()

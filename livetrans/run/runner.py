@@ -264,6 +264,13 @@ class PlainLoop(Run):
     It has a thread of its own, so that the main thread can stop it even while it waits.
     """
 
+    _translating: Translating | None = None
+
+    def stop(self) -> None:
+        super().stop()
+        if self._translating:
+            self._translating.ending.set()
+
     def _work(self) -> dict[str, Callable[[], None]]:
         return {"plain loop": self._run}
 
@@ -271,7 +278,7 @@ class PlainLoop(Run):
         listening = self._open_listening(self.publish, self._publisher.record_sound)
         translating: Translating | None = None
         try:
-            translating = self._open_translating(self.publish)
+            translating = self._translating = self._open_translating(self.publish)
             self._listening = listening
             if not self._loaded():
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -148,6 +149,8 @@ class Translating:
     """Loads a translator that failed again, or waits for it, or raises the failure; the update is then translated
     again.
     """
+    ending: threading.Event = field(default_factory=threading.Event)
+    """To be set where the run ends and nothing else ends that wait."""
 
     def translate(
         self,

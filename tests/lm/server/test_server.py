@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -17,16 +18,20 @@ from livetrans.base.sequences import common_prefix_length
 from livetrans.cli import run
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Settings
 from livetrans.decoding import of_server
-from livetrans.events import Caption, Event, Notice, Transcript, Translation
+from livetrans.events import Caption, Event, Notice, RunEnded, Transcript, Translation
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.lm.server.model import COUNTING, ServerModel, open_server
 from livetrans.lm.server.transport import ServerFault, parse_server, privacy
 from livetrans.models.chosen import choose_models
+from livetrans.run.listening import Listening
 from livetrans.run.opening import open_translating
-from livetrans.run.translating import languages
+from livetrans.run.publisher import Publish
+from livetrans.run.runner import PlainLoop
+from livetrans.run.translating import Translating, languages
 from livetrans.translation.translator import Translator
 from tests.lm.server.fake import MODEL, FakeServer
+from tests.run.scripted_run import Collected
 
 DIALECTS = ("completions", "llama-server", "ollama", "vllm", "sglang")
 EXACT = ("vllm", "sglang")
@@ -253,6 +258,36 @@ def test_a_server_that_restarts_is_waited_for(serve: Serve) -> None:
             server.start()
 
     assert captions(settings, events, restart) == whole
+
+
+def test_a_run_at_full_speed_that_waits_for_its_server_ends_once_it_is_stopped(serve: Serve) -> None:
+    """One signal is enough, and resuming its session finds what was not translated."""
+    server = serve("llama-server")
+    settings = choose_models(with_server(server))
+    is_away, collected = threading.Event(), Collected()
+
+    def heard() -> Iterator[Transcript]:
+        for at, one in enumerate(growing()):
+            if at == 3:
+                server.stop()
+            yield one
+
+    def translating(publish: Publish) -> Translating:
+        def notify(event: Event) -> None:
+            publish(event)
+            if isinstance(event, Notice) and "is away" in event.text:
+                is_away.set()
+
+        return open_translating(settings, Waits(), notify)
+
+    loop = PlainLoop(settings, lambda *_: Listening(heard()), translating, SystemClock(), [collected])
+    loop.start()
+    assert is_away.wait(20)
+    assert not loop.join(0.2), "it waits for its server"
+    loop.stop()
+    with pytest.raises(ServerFault):
+        assert loop.join(20), "it waits for ever"
+    assert collected.of(RunEnded)[0].reason == "failed"
 
 
 @pytest.mark.parametrize(
