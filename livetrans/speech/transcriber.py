@@ -225,7 +225,8 @@ class Transcriber:
         has_lost = self._has_lost_words(words)
         if self._conversation:
             words = self._conversation.settled(words, self._buffer.end, last=final or self._buffer.full)
-        anew = self._agreement.is_new
+        # A segment keeps its answers, also after a pass that wrote nothing.
+        anew = self._agreement.is_new and not self._segments.shown
         # The names of committed words are repaired by the rules of their language.
         is_undecided = self._conversation is not None and self._conversation.decided is None
         newly: tuple[Word, ...] = ()

@@ -6,17 +6,20 @@ import random
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.base.clock import ManualClock
 from livetrans.config import BetweenSettings, PromptSettings, Settings, Term, TranscriberSettings
-from livetrans.events import Transcript, Word
+from livetrans.events import SAMPLE_RATE, Transcript, Word
 from livetrans.names.repair import NameRepairs, SpellingRepairer, Verdicts
 from livetrans.names.sounds import LEAST_OF_SPELLING, LEAST_OF_TERM
+from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser, speak
 from tests.speech.test_transcriber import gaps, sizes, some_settings, speech_chunks
@@ -143,6 +146,29 @@ def test_a_new_stretch_of_speech_is_judged_anew() -> None:
         last = repairs(Transcript(segment, 1, "thorseen", "", True, 0.0, 1.0))
         assert last.text == text, "one answer for a stretch, although the next one has begun in the same chunk"
     assert repairs.of_track(None).respelled("thorseen", "en") == "Thorsten", "a prompt is older than the silence"
+
+
+class DeafOnce(ScriptedRecogniser):
+    """Writes nothing in its second pass, as Whisper sometimes does."""
+
+    def recognise(self, samples: np.ndarray, **options: Any) -> Hypothesis:
+        heard = super().recognise(samples, **options)
+        return Hypothesis(()) if len(self.passes) == 2 else heard
+
+
+@pytest.mark.parametrize("kind", [ScriptedRecogniser, DeafOnce])
+def test_a_name_is_judged_after_a_pass_that_wrote_nothing(kind: type[ScriptedRecogniser]) -> None:
+    spoken = "so far the thorseen went home".split()
+    words = [Word(text, 0.5 * at, 0.5 * at + 0.4) for at, text in enumerate(spoken)]
+    recogniser = kind(words)
+    recogniser.likelihood = lambda text: WRITTEN + (0.0 if "thorestan" in text else -1.0)
+    repairs = NameRepairs(lambda: Settings(prompt=PromptSettings(glossary=GLOSSARY)))
+    transcriber = Transcriber(
+        recogniser, TranscriberSettings(step=0.5, adaptive=False), ManualClock(), names=repairs.of_track(None)
+    )
+    chunks = speech_chunks(speak(words, 3.0), [SAMPLE_RATE // 2], [])
+    updates = [repairs(heard) for chunk in chunks for heard in transcriber.feed(chunk)]
+    assert [*updates, *map(repairs, transcriber.flush())][-1].text == "so far the Thorsten went home"
 
 
 def test_a_glossary_that_changes_takes_no_committed_word_back() -> None:
