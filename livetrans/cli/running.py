@@ -192,7 +192,8 @@ def publishing(output: OutputSettings, server: CaptionServer | None) -> Iterator
     try:
         yield hub
     finally:
-        hub.stop()
+        if not hub.stop():
+            say(f"The last captions did not reach {hub.address}: readers there lack them.")
 
 
 class Outlets(list["PlatformCaptions"]):

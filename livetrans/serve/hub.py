@@ -96,7 +96,9 @@ class Hub:
                 if isinstance(fault, socket.gaierror) and fault.errno == socket.EAI_NONAME:
                     raise LivetransError(f"There is no hub {self.host}: check its name in --publish.") from None
                 if is_new:  # Else a kept connection was closed meanwhile.
-                    raise OSError(getattr(fault, "strerror", None) or str(fault) or "no answer") from None
+                    silent = isinstance(fault, TimeoutError)
+                    said = "" if silent else getattr(fault, "strerror", None) or str(fault)
+                    raise OSError(said or "no answer") from None
                 answer = None
         if answer.status in _REFUSED:
             raise LivetransError(f"The hub {self.host} refuses the secret: set {SECRET}, or run `livetrans hub` again.")
@@ -173,13 +175,14 @@ class HubPublisher:
             raise
         self._thread.start()
 
-    def stop(self) -> None:
-        """Put the last files, for `LAST_SECONDS` at most."""
+    def stop(self) -> bool:
+        """Put the last files, for `LAST_SECONDS` at most, and return whether the hub has every caption."""
         self._ends = True
         self._wake.set()
         if self._thread.ident:
             self._thread.join(LAST_SECONDS)
         self._claimed.close()
+        return self._put.get("tail", (0.0, (0, 0)))[1][0] >= self.lines.version[0]
 
     def _claim(self) -> None:
         """Lock the room for this run, and learn what is ours of what lies there."""
@@ -318,7 +321,7 @@ def hub_files(host: str, folder: str, secret: str) -> dict[str, bytes]:
     `folder`: where they will lie on the hub. The server gets a hash: what is compared tells nobody the secret.
     """
     parts = split_address(f"https://{host}")
-    if not parts or parts.path or not re.fullmatch(r"[A-Za-z0-9.:\[\]-]+", host):
+    if not parts or parts.path or not re.fullmatch(r"[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*", host):
         raise UsageError(f"{host!r} is no name of a server; write it as captions.example.org")
     if is_here(parts):
         listen = f"listen {host if parts.port else host + ':80'};"

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from livetrans.base.errors import LivetransError, UsageError
-from livetrans.cli import run
-from livetrans.config import MeetingSettings
+from livetrans.cli import run, running
+from livetrans.config import MeetingSettings, OutputSettings
 from livetrans.events import Notice, Record, RunEnded
 from livetrans.serve import hub as module
 from livetrans.serve.hub import Hub, HubPublisher
@@ -306,6 +306,23 @@ def test_a_run_publishes_beside_its_own_page_and_its_end_arrives(
     assert [*lines_in(file).values()] == done.stdout.splitlines() and b'"state": "ended"' in file
 
 
+def test_a_run_says_that_its_hub_never_got_the_captions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(module.SECRET, SECRET)
+    monkeypatch.setattr(module, "LAST_SECONDS", 0.1)
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        output = OutputSettings(publish=f"http://127.0.0.1:{silent.getsockname()[1]}/pub/room")
+        for words in ([], ["lost"]):
+            with running.publishing(output, None) as hub:
+                assert hub
+                for text in words:
+                    hub.lines.write(caption(0, text, final=True))
+            said = capsys.readouterr().err
+            assert "(no answer)" in said and ("did not reach" in said) == bool(words)
+
+
 def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -324,6 +341,7 @@ def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     assert run(["hub", "captions.example.org"]) == 2 and "exists already" in capsys.readouterr().err
     assert run(["hub", "captions.example.org", "-o", "again"]) == 0 and kept.read_text() == first
     assert run(["hub", "captions.example.org; rm"]) == 2 and run(["hub"]) == 2
+    assert run(["hub", "--", "-x.example"]) == 2
     assert run(["hub", "a.example", "--folder", "/srv/x; include y"]) == 2
 
 

@@ -316,8 +316,13 @@ def open_server(settings: LanguageModelSettings, maximum_rows: int, clock: Clock
     names = served_models(connection)
     name = settings.server_model or (names[0] if len(names) == 1 else "")
     if not name or (names and name not in names):
+        if not names:
+            raise UsageError(
+                f"{settings.server} lists no models; check that a server that translates has this address, or name its "
+                "model with --mt-model"
+            )
         fault = f"{settings.server} has no model {name!r}" if name else f"{settings.server} has {len(names)} models"
-        raise UsageError(f"{fault}; name one with --mt-model: {', '.join(names[:12]) or 'it lists none'}")
+        raise UsageError(f"{fault}; name one with --mt-model: {', '.join(names[:12])}")
     shown = PurePath(name.replace("\\", "/")).name.removesuffix(".gguf")
     properties = connection.get("/props") or {}
     context = (properties.get("default_generation_settings") or {}).get("n_ctx")

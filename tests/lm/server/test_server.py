@@ -193,6 +193,13 @@ def test_every_failure_is_one_sentence(serve: Serve, fault: str) -> None:
     assert FAULTS[fault] in str(raised.value) and "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("answer", [None, {}, {"data": []}])
+def test_what_lists_no_models_may_be_no_server(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
+    monkeypatch.setattr("livetrans.lm.server.model.Connection.get", lambda *_: answer)
+    with pytest.raises(UsageError, match=r"lists no models; .* address"):
+        open_server(LanguageModelSettings(Path(), server="http://127.0.0.1:9"), 161, SystemClock())
+
+
 def test_a_redirect_is_not_followed(serve: Serve) -> None:
     with pytest.raises(ServerFault, match="redirects to http://elsewhere/"):
         opened(serve("completions", "redirect"))
