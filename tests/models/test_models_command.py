@@ -225,6 +225,14 @@ def test_a_model_is_named_by_its_repository_or_its_page(address: str, revision: 
     assert (folder.name, folder.kind) == ("owner/small", "recogniser")
 
 
+@pytest.fixture
+def laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine is a laptop without a GPU, whatever it is."""
+    monkeypatch.setattr(models, "this_machine", lambda: Machine(4, 8 * 10**9, None, 1.0))
+    monkeypatch.setattr(chosen, "has_gpu_engine", lambda: False)
+    monkeypatch.setattr(chosen, "has_nvidia", lambda: False)
+
+
 def offer(
     monkeypatch: pytest.MonkeyPatch,
     answer: str | None,
@@ -251,6 +259,7 @@ def offer(
     return pulled
 
 
+@pytest.mark.usefixtures("laptop")
 def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -266,6 +275,7 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     assert "invalid input" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("laptop")
 def test_mic_asks_nothing_without_a_terminal_for_an_embedded_model_or_where_models_for_people_are(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +289,7 @@ def test_mic_asks_nothing_without_a_terminal_for_an_embedded_model_or_where_mode
     assert offer(monkeypatch, "y") == []
 
 
+@pytest.mark.usefixtures("laptop")
 def test_a_fetch_that_fails_or_a_question_that_is_left_ends_the_command_and_is_no_no(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -387,7 +398,7 @@ def test_a_slower_machine_is_never_given_dearer_models(one: float, other: float,
     assert quick > 1.0 and late > 1.0
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "laptop")
 def test_what_is_proposed_is_fetched_from_the_hub_and_runs_first(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
