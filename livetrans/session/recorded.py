@@ -226,8 +226,10 @@ class Unfinished:
 
     @property
     def is_unheard(self) -> bool:
-        """Whether the run ended before its source did."""
-        return self.total is not None and not self.heard_all and self.total - self.heard > _END
+        """Whether the run ended before its source did, or before the speech at the end of that was recognised."""
+        if self.total is None or self.heard_all:
+            return False
+        return self.total - self.heard > _END or (self.settings.recogniser is not None and not self._finished)
 
     @property
     def next_segment(self) -> int:

@@ -253,6 +253,18 @@ def test_words_that_a_hung_recogniser_gave_are_heard_again_after_them() -> None:
     assert unfinished.rest(None, 130.0) == 95.0
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_that_was_killed_at_the_end_of_its_recording_hears_its_last_sentence_again(finished: bool) -> None:
+    """The sound had been read, and the words since the last pass were not recognised."""
+    unfinished, grown = Unfinished(Path("session")), Transcript(1, 0, "three", "four", finished, 60.5, 74.0)
+    last = Transcript(0, 0, "one two.", "", True, 50.0, 60.0)
+    for event in (RunStarted({}, Settings()), last, grown, SourceProgress(81.0, 81.3, True, finished=finished)):
+        unfinished.note(Record(0.0, event))
+    assert unfinished.settings.recogniser
+    assert unfinished.is_unheard is not finished
+    assert unfinished.rest(None, 81.3) == (None if finished else 60.2)
+
+
 def test_the_microphone_of_a_resumed_meeting_is_heard_as_in_a_run_that_knows_the_room(tmp_path: Path) -> None:
     """The user speaks over what is played, just behind the cut."""
     played = recording("dialogue")[: 20 * SAMPLE_RATE]
