@@ -107,9 +107,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments[:1] in (["mic"], ["listen"]) and not any(one.startswith("--help") for one in arguments):
         start_ahead("livetrans.audio.capture")
     exit_code = run(arguments)
-    if "llama_cpp" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
+    if exit_code > 128 or "llama_cpp" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
         # Exit without teardown: a native call of a model may still run in such a thread, and ggml's Metal backend
-        # aborts in its own while a model is open, which macOS reports as a crash.
+        # aborts in its own while a model is open, which macOS reports as a crash. And Python ends itself by SIGINT
+        # once a KeyboardInterrupt, by whatever signal, left an `exec`, as where a module makes a dataclass.
         _leave_at_once(exit_code)
     sys.exit(exit_code)
 

@@ -34,7 +34,8 @@ def drawn(widget: Widget, draw: Callable[[], Drawn], nothing: Drawn) -> Drawn:
     try:
         return draw()
     except Exception as fault:  # Whatever it is.
-        widget.post_message(NotDrawn(type(widget).__name__, fault))
+        # Not by way of the widget: what the screen sends while it draws would end at the screen.
+        widget.app.post_message(NotDrawn(type(widget).__name__, fault))
         return nothing
 
 

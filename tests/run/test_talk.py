@@ -88,7 +88,7 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
     assert collected.of(SourceProgress)[-1].skipped == 0
     steps = list(dict.fromkeys(snapshot.pressure for snapshot in shown))
     assert steps[: len(LEVELS)] == [step.name for step in LEVELS]
-    panels = [draw(snapshot, "people", (), 22, 24).plain for snapshot in shown]
+    panels = [draw(snapshot, "people", 22, 24).plain for snapshot in shown]
     assert all(any(step.name in panel for panel in panels) for step in LEVELS[1:])
     most = max(snapshot.behind_seconds for snapshot in shown)
     lag = max(record.at - record.event.captured_at for record in collected.records

@@ -193,7 +193,10 @@ class Handler(BaseHTTPRequestHandler):
             if fault == "garbage list":
                 rows = [rows[0], *({"0": {"logprob": 3e-41, "rank": 1}} for _ in rows[1:])]
             choice["prompt_logprobs"] = rows
-        if body.get("stream"):
+        if fault == "breaks off":
+            begun = {"token_ids": choice["token_ids"][:1], "finish_reason": None}
+            self._answer([f"data: {json.dumps({'choices': [choice | begun]})}\n"], breaks=True)
+        elif body.get("stream"):
             self._answer([f"data: {json.dumps({'choices': [choice]})}\n", "data: [DONE]"])
         else:
             self._send(200, {"choices": [choice]})
@@ -217,7 +220,10 @@ class Handler(BaseHTTPRequestHandler):
             if fake.model.is_end_of_generation(token):
                 meta["finish_reason"] = {"type": "stop", "matched": token}
             parts.append(f"data: {json.dumps({'meta_info': meta})}\n")
-        self._answer([*parts, "data: [DONE]"])
+        if fault == "breaks off":
+            self._answer(parts[:1], breaks=True)
+        else:
+            self._answer([*parts, "data: [DONE]"])
 
     def _send(self, code: int, answer: Json, **headers: str) -> None:
         data = json.dumps(answer).encode()
