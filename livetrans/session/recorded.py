@@ -182,6 +182,8 @@ class Unfinished:
     """Source time up to which a track was heard, if the run that heard it last finished its speech."""
     _hears: bool = False
     """Whether the last run has heard anything."""
+    _has_failed: bool = False
+    """Whether the last run failed: then sound can be recorded that it never heard."""
     _runs: int = 0
 
     def note(self, record: Record) -> None:
@@ -190,7 +192,7 @@ class Unfinished:
         match record.event:
             case RunStarted(settings=settings, origin=origin):
                 self._runs += 1
-                self._hears = False
+                self._hears = self._has_failed = False
                 if self._runs == 1:
                     self.settings, self.origin = settings, origin
             case Transcript() as transcript:
@@ -211,8 +213,9 @@ class Unfinished:
                 self._finished.pop(track, None)
                 if progress.finished:
                     self._finished[track] = heard
-            case RunEnded(reason="end of source"):
-                self.heard_all = self.heard_all or self._hears
+            case RunEnded(reason=reason):
+                self._has_failed = reason == "failed"
+                self.heard_all = self.heard_all or (reason == "end of source" and self._hears)
             case _:
                 pass
 
@@ -244,7 +247,7 @@ class Unfinished:
         """
         begin = self._finished.get(track)
         if begin is not None:
-            return begin if length - begin > _END else None
+            return begin if length - begin > (_AFTER_WORD if self._has_failed else _END) else None
         begin = self.origin.start if self.origin else 0.0
         of_track = [one for one in self._newest.values() if self._heard_on(one) == track and one.text]
         begin = max((one.end for one in of_track if one.final), default=begin)

@@ -253,6 +253,15 @@ def test_words_that_a_hung_recogniser_gave_are_heard_again_after_them() -> None:
     assert unfinished.rest(None, 130.0) == 95.0
 
 
+@pytest.mark.parametrize(("reason", "begin"), [("failed", 3.6), ("stopped", None)])
+def test_the_last_sound_of_a_run_that_failed_is_heard(reason: str, begin: float | None) -> None:
+    """The microphone recorded 4.2 s, and its track had finished what it was given when the other one failed."""
+    unfinished, final = Unfinished(Path("session")), Transcript(0, 0, "one two.", "", True, 3.0, 3.6)
+    for event in (RunStarted({}), final, SourceProgress(3.6, None, True, finished=True), RunEnded(3.6, reason)):
+        unfinished.note(Record(0.0, event))
+    assert unfinished.rest(None, 4.2) == begin
+
+
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_run_that_was_killed_at_the_end_of_its_recording_hears_its_last_sentence_again(finished: bool) -> None:
     """The sound had been read, and the words since the last pass were not recognised."""
