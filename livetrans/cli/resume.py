@@ -91,16 +91,19 @@ def _recording(unfinished: Unfinished) -> Path | None:
     origin = unfinished.origin
     if not unfinished.is_unheard or origin is None or unfinished.total is None:
         return None
-    rest = f"{duration(unfinished.heard)} of {duration(unfinished.total)} of {origin.name} were heard"
+    heard, total = duration(unfinished.heard), duration(unfinished.total)
+    unheard = f"Only {heard} of {total} of {origin.name} were heard"
+    if heard == total:
+        unheard = f"The last words of {origin.name} were not recognised"
     path = Path(origin.path or "")
     if not origin.path or unfinished.settings.recogniser is None:
-        say(f"livetrans: Only {rest}; replay it again for the rest.")
+        say(f"livetrans: {unheard}; replay it again for the rest.")
     elif not path.is_file():
-        say(f"livetrans: Only {rest}, and it is no longer at {path}; the rest is left out.")
+        say(f"livetrans: {unheard}, and it is no longer at {path}; the rest is left out.")
     elif replace(origin_of(path), start=origin.start, end=origin.end) != origin:
-        say(f"livetrans: Only {rest}, and {path} was changed since; the rest is left out.")
+        say(f"livetrans: {unheard}, and {path} was changed since; the rest is left out.")
     else:
-        say(f"{rest[0].upper()}{rest[1:]}; going on with it.")
+        say(f"{unheard}; going on with it.")
         return path
     return None
 
