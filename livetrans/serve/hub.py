@@ -91,8 +91,9 @@ class Hub:
             except (OSError, http.client.HTTPException) as fault:
                 self.close()
                 if isinstance(fault, ssl.SSLCertVerificationError):
-                    reason = f"The certificate of {self.host} is not valid ({fault.verify_message}): nothing was sent."
-                    raise LivetransError(reason) from None
+                    why = fault.verify_message.rstrip(".")
+                    sentence = f"The certificate of {self.host} is not valid ({why}): nothing was sent."
+                    raise LivetransError(sentence) from None
                 if isinstance(fault, socket.gaierror) and fault.errno == socket.EAI_NONAME:
                     raise LivetransError(f"There is no hub {self.host}: check its name in --publish.") from None
                 if is_new:  # Else a kept connection was closed meanwhile.
@@ -324,14 +325,19 @@ def hub_files(host: str, folder: str, secret: str) -> dict[str, bytes]:
     if not parts or parts.path or not re.fullmatch(r"[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*", host):
         raise UsageError(f"{host!r} is no name of a server; write it as captions.example.org")
     if is_here(parts):
-        listen = f"listen {host if parts.port else host + ':80'};"
+        listen = f"listen {host if parts.port else host + ':80'}; set $only_https '';"
     else:
         place = f"/etc/letsencrypt/live/{parts.hostname}"
         listen = (
             f"listen {parts.port or 443} ssl http2; listen [::]:{parts.port or 443} ssl http2;\n"
             f"  ssl_certificate {place}/fullchain.pem; ssl_certificate_key {place}/privkey.pem;\n"
-            "  ssl_protocols TLSv1.2 TLSv1.3; add_header Strict-Transport-Security max-age=31536000;"
+            "  ssl_protocols TLSv1.2 TLSv1.3; set $only_https max-age=31536000;"
         )
+        if not parts.port:  # Who types the address begins there, and so does who renews the certificate.
+            listen += (
+                "\n  listen 80; listen [::]:80; if ($scheme = http) { return 308 https://$server_name$request_uri; }"
+                "\n  location /.well-known/acme-challenge/ { root /var/www/html; }"
+            )
     text = CONFIGURATION.read_text(encoding="utf-8")
     names = "|".join(re.escape(name) for name in FILES if name)
     for mark, value in {

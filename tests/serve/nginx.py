@@ -6,6 +6,7 @@ import http.client
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -24,16 +25,20 @@ KINDS = ("proxy", "fastcgi", "uwsgi", "scgi")
 
 
 class Nginx:
-    def __init__(self, *, connections: int = 512) -> None:
+    def __init__(self, *, connections: int = 512, encrypted: bool = False) -> None:
+        """`encrypted`: as for a name in the internet, with a certificate for `localhost` that vouches for itself."""
         if not Path(NGINX).exists():
-            pytest.skip("no nginx here: apt-get install nginx-light")
+            pytest.skip("no nginx here: apt-get install nginx")
         self.folder = Path(tempfile.mkdtemp(prefix="livetrans-hub-"))
         self.folder.chmod(0o755)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self.host = f"127.0.0.1:{self.port}"
-        for path, content in hub_files(self.host, str(self.folder), SECRET).items():
+        self.certificate = self._new_certificate() if encrypted else None
+        self.host = f"{'localhost' if encrypted else '127.0.0.1'}:{self.port}"
+        name = f"captions.example.org:{self.port}" if encrypted else self.host
+        for path, content in hub_files(name, str(self.folder), SECRET).items():
             (self.folder / path).parent.mkdir(exist_ok=True)
+            content = content.replace(b"/etc/letsencrypt/live/captions.example.org", bytes(self.folder))
             (self.folder / path).write_bytes(content)
         user = ""
         for name in ("rooms", "put"):
@@ -52,6 +57,15 @@ class Nginx:
             f"http {{ {paths} include {folder}/livetrans-hub.conf; }}"
         )
         self.start()
+
+    def _new_certificate(self) -> Path:
+        if not shutil.which("openssl"):
+            pytest.skip("no openssl here to make a certificate")
+        key, certificate = self.folder / "privkey.pem", self.folder / "fullchain.pem"
+        words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+        words += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+        subprocess.run(words, check=True, capture_output=True)
+        return certificate
 
     def start(self) -> None:
         command = [NGINX, "-c", str(self.folder / "nginx.conf"), "-e", str(self.folder / "error.log")]
@@ -83,12 +97,15 @@ class Nginx:
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        if self.certificate:
+            context = ssl.create_default_context(cafile=self.certificate)
+            link = http.client.HTTPSConnection("localhost", self.port, timeout=5, context=context)
         link.request(method, path, b"x" if method in ("PUT", "POST") else None, headers)
         answer = link.getresponse()
         return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
 
     def address(self, room: str) -> str:
-        return f"http://{self.host}/pub/{room}"
+        return f"http{'s' if self.certificate else ''}://{self.host}/pub/{room}"
 
     def close(self) -> None:
         self.stop()
@@ -96,8 +113,8 @@ class Nginx:
 
 
 @contextmanager
-def running_hub(*, connections: int = 512) -> Iterator[Nginx]:
-    opened = Nginx(connections=connections)
+def running_hub(*, connections: int = 512, encrypted: bool = False) -> Iterator[Nginx]:
+    opened = Nginx(connections=connections, encrypted=encrypted)
     try:
         yield opened
     finally:

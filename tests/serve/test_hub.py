@@ -6,15 +6,11 @@ import base64
 import gzip
 import itertools
 import json
-import shutil
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -41,12 +37,24 @@ def nginx() -> Iterator[Nginx]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def encrypted() -> Iterator[Nginx]:
+    with running_hub(encrypted=True) as opened:
+        yield opened
+
+
 @pytest.fixture
-def hub(nginx: Nginx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Nginx:
+def hub(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Nginx:
     monkeypatch.setenv(module.SECRET, SECRET)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return nginx
+    found: Nginx = request.getfixturevalue(getattr(request, "param", "nginx"))
+    if found.certificate:
+        monkeypatch.setenv("SSL_CERT_FILE", str(found.certificate))
+    return found
+
+
+WITH_AND_WITHOUT_TLS = pytest.mark.parametrize("hub", ["nginx", "encrypted"], indirect=True)
 
 
 @pytest.fixture
@@ -81,6 +89,7 @@ def until(hub: Nginx, path: str, wanted: dict[int, str]) -> None:
         time.sleep(0.05)
 
 
+@WITH_AND_WITHOUT_TLS
 def test_readers_get_lines_and_only_the_newest_form(hub: Nginx, room: str) -> None:
     lines = SharedLines()
     publisher = publishing(hub, room, lines)
@@ -148,6 +157,7 @@ def test_a_hub_away_at_the_start_gets_everything_later(hub: Nginx, room: str) ->
     publisher.stop()
 
 
+@WITH_AND_WITHOUT_TLS
 def test_strangers_cannot_write_and_find_no_secret(hub: Nginx, room: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = {"Authorization": f"Basic {base64.b64encode(f'livetrans:{SECRET}'.encode()).decode()}"}
     wrong = {"Authorization": f"Basic {base64.b64encode(b'livetrans:wrong').decode()}"}
@@ -175,6 +185,7 @@ def test_strangers_cannot_write_and_find_no_secret(hub: Nginx, room: str, monkey
     assert status == 200 and b'data-hub="files"' in page
     assert headers["content-security-policy"].startswith("default-src 'none'") and "server" in headers
     assert "/" not in headers["server"], "its version is nobody's business"
+    assert ("strict-transport-security" in headers) == bool(hub.certificate)
     monkeypatch.setenv(module.SECRET, "wrong")
     with pytest.raises(LivetransError, match="refuses the secret"):
         publishing(hub, room, SharedLines())
@@ -182,6 +193,7 @@ def test_strangers_cannot_write_and_find_no_secret(hub: Nginx, room: str, monkey
         Hub(hub.address(room)).clear()
 
 
+@WITH_AND_WITHOUT_TLS
 def test_bodies_have_a_limit_and_guessing_is_slowed_down(hub: Nginx, room: str) -> None:
     with pytest.raises(OSError, match=r"answer 413|Broken pipe|reset"):
         Hub(hub.address(room)).ask("PUT", f"/pub/{room}/now", b"x" * 5_000_000)
@@ -332,7 +344,7 @@ def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     said = capsys.readouterr()
     kept = tmp_path / "config/livetrans/hubs/captions.example.org"
     assert kept.stat().st_mode & 0o777 == 0o600 and len(kept.read_text().strip()) == 43
-    assert "\n  apt install nginx-light certbot" in said.out and kept.read_text().strip() not in said.out + said.err
+    assert "\n  apt install nginx certbot\n" in said.out and kept.read_text().strip() not in said.out + said.err
     assert "\nlivetrans mic --to de --publish https://captions.example.org/pub/" in said.out
     assert len(said.out.strip().rpartition("/")[2]) == 22
     conf = (tmp_path / "captions.example.org/livetrans-hub.conf").read_text()
@@ -345,29 +357,18 @@ def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     assert run(["hub", "a.example", "--folder", "/srv/x; include y"]) == 2
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("hub", ["encrypted"], indirect=True)
+def test_a_certificate_that_is_not_valid_is_refused_before_anything_is_sent(
+    hub: Nginx, room: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if not shutil.which("openssl"):
-        pytest.skip("no openssl here to make a certificate")
-    monkeypatch.setenv(module.SECRET, SECRET)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
-    subprocess.run([*words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    received: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            with suppress(OSError), context.wrap_socket(listening.accept()[0], server_side=True) as one:
-                received.append(one.recv(4096))
-
-        threading.Thread(target=serve, daemon=True).start()
-        address = f"https://localhost:{listening.getsockname()[1]}/pub/room"
-        with pytest.raises(LivetransError, match=r"certificate of localhost.* is not valid.*nothing was sent"):
-            HubPublisher(address, SharedLines(), print).start()
-    assert not any(received)
+    with pytest.raises(LivetransError, match=r"certificate of 127\.0\.0\.1.* is not valid.*nothing was sent"):
+        HubPublisher(hub.address(room).replace("localhost", "127.0.0.1"), SharedLines(), print).start()
+    monkeypatch.delenv("SSL_CERT_FILE")
+    talk = write_session(tmp_path / "talk.jsonl", transcript(0, 0, "good morning", final=True))
+    words = ["replay", str(talk), "--plain", "--session", str(tmp_path / "kept")]
+    assert run([*words, "--publish", hub.address(room)]) == 1
+    said = capsys.readouterr().err
+    assert "certificate of localhost" in said and "not valid" in said and said.count("\n") == 1
+    assert not (tmp_path / "kept").exists() and not (hub.folder / "rooms" / room).exists()
     with pytest.raises(LivetransError, match=r"There is no hub no-such-hub\.invalid"):
         HubPublisher("https://no-such-hub.invalid/pub/room", SharedLines(), print).start()
