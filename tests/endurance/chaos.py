@@ -144,9 +144,9 @@ def trouble(hub: Nginx, browser: Browser, seed: int, scale: float) -> list[str]:
         hub.start()
 
     def reader_away(page: Page, talk: Talk) -> None:
-        network_of(page, offline=True)
+        page.slow_down(offline=True)
         wait(25)
-        network_of(page, offline=False)
+        page.slow_down()
 
     kinds = [cut_off, kill_hub, reader_away]
     chance.shuffle(kinds)
@@ -178,9 +178,3 @@ def trouble(hub: Nginx, browser: Browser, seed: int, scale: float) -> list[str]:
 
 def finished(page: Page, name: str) -> list[str]:
     return [text for text in page.texts if text.startswith(f"{name} ") and text.endswith("ende.")]
-
-
-def network_of(page: Page, *, offline: bool) -> None:
-    page.call(
-        "Network.emulateNetworkConditions", offline=offline, latency=0, downloadThroughput=-1, uploadThroughput=-1
-    )

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from livetrans.serve.hub import HubPublisher
 from livetrans.serve.server import CaptionServer
 
 PATIENCE = 30.0
@@ -31,6 +32,8 @@ os.execv(sys.argv[3], sys.argv[3:])
 """Puts the pipes where the browser expects them."""
 
 T = TypeVar("T")
+Outlet = CaptionServer | HubPublisher
+"""What gives captions to a page."""
 
 
 def find_browser() -> str | None:
@@ -157,6 +160,11 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
+    def slow_down(self, seconds: float = 0.0, *, offline: bool = False) -> None:
+        """Let each answer take so long, or none come."""
+        values = {"offline": offline, "latency": 1000 * seconds, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.call("Network.emulateNetworkConditions", **values)
+
     def picture(self) -> bytes:
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
@@ -191,7 +199,7 @@ class Page:
 @contextmanager
 def reading(
     browser: Browser,
-    server: CaptionServer,
+    server: Outlet,
     query: str = "",
     *,
     size: tuple[int, int] = (1280, 720),

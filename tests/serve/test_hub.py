@@ -261,15 +261,11 @@ def test_the_page_shows_the_run_and_what_came_while_it_was_away(hub: Nginx, room
     until(hub, f"/{room}/tail", {0: "first."})
     with browser.page(publisher.address) as page:
         page.shows("first.")
-        page.call(
-            "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1
-        )
+        page.slow_down(offline=True)
         for number in range(1, 90):
             lines.write(caption(number, f"line {number}.", final=True))
         time.sleep(1.5)
-        page.call(
-            "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
-        )
+        page.slow_down()
         page.shows("first.", *(f"line {number}." for number in range(1, 90)))
         assert not page.complaints
     publisher.stop()

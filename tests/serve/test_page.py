@@ -20,7 +20,7 @@ from livetrans.serve.connection import ReaderConnection
 from livetrans.serve.lines import LINES_KEPT
 from livetrans.serve.server import CaptionServer
 
-from .browser import Browser, reading
+from .browser import Browser, Outlet, reading
 from .reader import caption, served, started
 
 long = pytest.mark.long
@@ -163,13 +163,13 @@ def test_another_run_at_the_address_continues_below(browser: Browser) -> None:
 
 
 @long
-def test_the_reader_chooses_the_language(browser: Browser) -> None:
+def test_the_reader_chooses_the_language(browser: Browser, outlet: Outlet) -> None:
     def say(number: int) -> None:
         for language in ("de", "fr"):
-            server.lines.write(caption(number, f"{language} {number}", final=True, language=language))
+            outlet.lines.write(caption(number, f"{language} {number}", final=True, language=language))
 
-    with served() as server, reading(browser, server, "?to=fr,xx") as page:
-        server.lines.write(started("de", "fr"))
+    with reading(browser, outlet, "?to=fr,xx") as page:
+        outlet.lines.write(started("de", "fr"))
         say(0)
         page.shows("fr 0")
         assert "to is one of de, fr in this run." in page.run("document.getElementById('notes').textContent")

@@ -12,7 +12,7 @@ from livetrans.config import OutputSettings, Settings
 from livetrans.events import Record, RunEnded, RunStarted
 from livetrans.serve import connection as connection_module
 
-from .browser import Browser, Page, reading
+from .browser import Browser, Outlet, Page, reading
 from .reader import caption, served, started
 from .test_page_looks import contrast_over
 from .views import LAPTOP, PHONE, TALK, VIEWS, browser_of, show
@@ -280,32 +280,32 @@ def test_with_reduced_motion_nothing_moves_by_itself(browser: Browser) -> None:
 
 
 @long
-def test_whole_sentences_only_by_the_switch_the_key_and_the_address(browser: Browser) -> None:
-    with served() as server, reading(browser, server) as page:
-        server.lines.write(started("de"))
-        server.lines.write(caption(0, "Eins.", final=True))
-        server.lines.write(caption(1, "Zw"))
+def test_whole_sentences_only_by_the_switch_the_key_and_the_address(browser: Browser, outlet: Outlet) -> None:
+    with reading(browser, outlet) as page:
+        outlet.lines.write(started("de"))
+        outlet.lines.write(caption(0, "Eins.", final=True))
+        outlet.lines.write(caption(1, "Zw"))
         page.shows("Eins.", "Zw")
         page.run("document.getElementById('aa').click()")
         page.run("document.querySelector('[name=final]').click()")
         page.shows("Eins.")
-        server.lines.write(caption(1, "Zwei"))
-        server.lines.write(caption(2, "Drei.", final=True))
+        outlet.lines.write(caption(1, "Zwei"))
+        outlet.lines.write(caption(2, "Drei.", final=True))
         page.shows("Eins.", "Drei.")
         assert page.run("location.search") == "?final=1"
-        server.lines.write(caption(1, "Zwei.", final=True))
+        outlet.lines.write(caption(1, "Zwei.", final=True))
         page.shows("Eins.", "Zwei.", "Drei.")
         page.press("f")
-        server.lines.write(caption(3, "Vi"))
+        outlet.lines.write(caption(3, "Vi"))
         page.shows("Eins.", "Zwei.", "Drei.", "Vi")
         assert page.run("location.search") == "?final=0"
 
 
 @long
-def test_one_press_goes_back_three_minutes_and_another_to_the_end(browser: Browser) -> None:
-    with served() as server, reading(browser, server, "?last=400", size=PHONE) as page:
+def test_one_press_goes_back_three_minutes_and_another_to_the_end(browser: Browser, outlet: Outlet) -> None:
+    with reading(browser, outlet, "?last=400", size=PHONE) as page:
         for number in range(300):
-            server.lines.write(caption(number, f"Satz {number}.", final=True))
+            outlet.lines.write(caption(number, f"Satz {number}.", final=True))
         page.until(lambda: len(page.texts) == 300)
         assert page.run("document.getElementById('below').hidden")
         page.run("document.getElementById('aa').click()")
@@ -313,7 +313,7 @@ def test_one_press_goes_back_three_minutes_and_another_to_the_end(browser: Brows
         assert page.run("document.getElementById('sheet').hidden")
         top = "document.querySelectorAll('.text')[120].getBoundingClientRect().top"
         page.until(lambda: 0 < page.run(top) < 120)
-        server.lines.write(caption(300, "Noch einer.", final=True))
+        outlet.lines.write(caption(300, "Noch einer.", final=True))
         page.until(lambda: page.run("document.getElementById('below').textContent") == "↓ 1")
         assert 0 < page.run(top) < 120
         page.run("document.getElementById('below').click()")
@@ -328,30 +328,31 @@ HTMLAnchorElement.prototype.click = function () { window.saved.push(this.downloa
 
 
 @long
-def test_readers_save_what_was_said_so_far_if_the_speaker_lets_them(browser: Browser) -> None:
+def test_readers_save_what_was_said_so_far_if_the_speaker_lets_them(browser: Browser, outlet: Outlet) -> None:
     lets = Settings(sources=("en",), targets=("de", "fr"), output=OutputSettings(serve_downloads=True))
-    with served() as server:
-        with reading(browser, server, "?to=de&last=1", before=SAVED) as page:
-            server.lines.write(started("de", "fr"))
-            server.lines.write(caption(0, "Eins.", final=True))
-            page.shows("Eins.")
-            assert page.run("document.getElementById('save').hidden")
-            server.lines.write(Record(2.0, RunStarted({}, lets)))
-            page.until(lambda: not page.run("document.getElementById('save').hidden"))
-            for number in range(1, 4):
-                server.lines.write(caption(number, f"Satz {number}.", final=True, track="Ana"))
-                server.lines.write(caption(number, f"Phrase {number}.", final=True, language="fr", track="Ana"))
-            server.lines.write(caption(4, "Noch nicht"))
-            page.until(lambda: page.texts[-1] == "Noch nicht")
-            page.run("document.querySelector('[data-format=txt]').click()")
-            page.until(lambda: len(page.run("window.saved")) == 2)
-            text = "Eins.\nAna: Satz 1.\nAna: Satz 2.\nAna: Satz 3.\n"
-            assert set(page.run("window.saved")) == {"Captions.txt", text}
-            page.run("document.querySelector('[data-format=srt]').click()")
-            page.until(lambda: len(page.run("window.saved")) == 4)
-            (subtitles,) = [one for one in page.run("window.saved") if "-->" in one]
-            assert subtitles.startswith("1\n00:00:00,000 --> 00:00:01,000\nEins.\n\n2\n00:00:01,000 --> 00:00:02,000\n")
-            assert page.texts[0] == "Eins." and len(page.texts) == 5
+    with reading(browser, outlet, "?to=de&last=1", before=SAVED) as page:
+        outlet.lines.write(started("de", "fr"))
+        outlet.lines.write(caption(0, "Eins.", final=True))
+        page.shows("Eins.")
+        assert page.run("document.getElementById('save').hidden")
+        outlet.lines.write(Record(2.0, RunStarted({}, lets)))
+        page.until(lambda: not page.run("document.getElementById('save').hidden"))
+        for number in range(1, 4):
+            outlet.lines.write(caption(number, f"Satz {number}.", final=True, track="Ana"))
+            outlet.lines.write(caption(number, f"Phrase {number}.", final=True, language="fr", track="Ana"))
+        outlet.lines.write(caption(4, "Noch nicht"))
+        page.until(lambda: page.texts[-1] == "Noch nicht")
+        page.slow_down(2.0)
+        page.run("document.querySelector('[data-format=txt]').click()")
+        page.until(lambda: len(page.run("window.saved")) == 2)
+        text = "Eins.\nAna: Satz 1.\nAna: Satz 2.\nAna: Satz 3.\n"
+        assert set(page.run("window.saved")) == {"Captions.txt", text}
+        page.slow_down()
+        page.run("document.querySelector('[data-format=srt]').click()")
+        page.until(lambda: len(page.run("window.saved")) == 4)
+        (subtitles,) = [one for one in page.run("window.saved") if "-->" in one]
+        assert subtitles.startswith("1\n00:00:00,000 --> 00:00:01,000\nEins.\n\n2\n00:00:01,000 --> 00:00:02,000\n")
+        assert page.texts[0] == "Eins." and len(page.texts) == 5
 
 
 def test_every_language_of_the_page_has_every_word() -> None:

@@ -76,6 +76,7 @@ export class HubStream {
     const left = new Set(finals.slice(0, Math.max(finals.length - this.first, 0)));
     this.hasBegun = true;
     for (const frame of wanted) {
+      if (this.isClosed) return; /* Another language was chosen by what came so far. */
       const { event, id, data } = frame, number = Number(id.split("-")[1]);
       if (event === "state") this.hasEnded = data.state === "ended";
       else if (number <= (this.versions.get(data.line) || 0)) continue;

@@ -11,6 +11,7 @@ export function finished(stream) {
     const wait = () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
+        if (stream.readyState === EventSource.CONNECTING) return wait();
         stream.close();
         done([...lines.values()].filter(({ text }) => text).sort((one, other) => one.line - other.line));
       }, QUIET);
