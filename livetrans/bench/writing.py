@@ -18,6 +18,7 @@ from livetrans.decoding import of_server
 from livetrans.events import Record
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.lm.server.model import COUNTING, ServerModel, open_server
+from livetrans.lm.server.transport import about_server
 from livetrans.names.repair import NameRepairs
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
@@ -69,7 +70,7 @@ def write_run(
         model: LlamaModel | ServerModel
         if translator.server:
             say(f"asking the translator at {translator.server} …")
-            model = open_server(translator, maximum + 1, clock)
+            model = open_server(translator, maximum + 1, clock, lambda text: say(about_server(text).text))
             opened.callback(model.close)
             able = of_server(is_exact=model.is_exact)
             if unable := [method.label for method in methods if method.decoder.name not in able]:

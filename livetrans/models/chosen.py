@@ -71,7 +71,7 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         ModelError: there is no such model; the sentence lists what was found, and how to fetch one.
     """
     if settings.language_model.server:
-        return _with_recogniser(_on_server(settings), notify)
+        return _with_recogniser(_on_server(settings, notify), notify)
     try:
         translator, *back = choose_translators(settings)
     except MissingModel as error:
@@ -93,7 +93,7 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
     return _with_recogniser(settings, notify)
 
 
-def _on_server(settings: Settings) -> Settings:
+def _on_server(settings: Settings, notify: Callable[[Notice], None]) -> Settings:
     """Return the settings for what the server can do, which is asked.
 
     Raises:
@@ -103,8 +103,10 @@ def _on_server(settings: Settings) -> Settings:
     from livetrans.base.clock import SystemClock
     from livetrans.decoding import of_server
     from livetrans.lm.server.model import open_server
+    from livetrans.lm.server.transport import about_server
 
-    with closing(open_server(settings.language_model, 1, SystemClock())) as model:
+    server = open_server(settings.language_model, 1, SystemClock(), lambda text: notify(about_server(text)))
+    with closing(server) as model:
         method, able = settings.decoding.method, of_server(is_exact=model.is_exact)
         if method not in able:
             if method != Settings().decoding.method:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from livetrans.audio.bleed import BleedFilter, Played
 from livetrans.base.clock import Clock
-from livetrans.base.errors import UsageError, sentence
+from livetrans.base.errors import ContextError, UsageError, sentence
 from livetrans.base.languages import AUTO
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
 from livetrans.decoding import DECODERS
 from livetrans.events import AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.server.model import COUNTING, ServerModel, open_server
-from livetrans.lm.server.transport import PRIVACY, ServerFault, privacy
+from livetrans.lm.server.transport import PRIVACY, ServerFault, about_server, privacy
 from livetrans.models.catalogue import ONNX, WHISPER_CPP
 from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
@@ -57,8 +57,6 @@ _LARGE_MODEL_BYTES = 200_000_000
 run at full speed may not depend on the machine."""
 
 
-SERVER = "server"
-"""What notices about a server's absence have as their subject."""
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each attempt to reach a server that failed; the last one again and again."""
 QUICK_SECONDS, QUICK_FAILURES = 5.0, 8
@@ -302,7 +300,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         models = [model, *([draft_model.model] if draft_model else []), *([back] if back else [])]
         reload, ending = reloading_once("translator", models, publish), threading.Event()
         if isinstance(model, ServerModel):
-            reload = waiting_for(model, prompt.tokens(model, "."), publish, ending)
+            reload = waiting_for(model, prompt.tokens(model, "."), ending)
         return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload, ending)
 
 
@@ -324,9 +322,7 @@ def open_sampler(
     return SpeedupSampler(model.another_context, clock, publish, cores=cores)
 
 
-def waiting_for(
-    model: ServerModel, prompt: Sequence[int], publish: Publish, ending: threading.Event
-) -> Callable[[Exception], None]:
+def waiting_for(model: ServerModel, prompt: Sequence[int], ending: threading.Event) -> Callable[[Exception], None]:
     """Return a function that waits until a server that failed answers again, and raises what waiting does not help.
 
     Once `ending` is set, one attempt more is made.
@@ -339,19 +335,19 @@ def waiting_for(
         quick = quick + 1 if now - failed_at < QUICK_SECONDS else 0
         if not isinstance(error, ServerFault) or quick >= QUICK_FAILURES:
             raise error
-        publish(Notice("warning", f"The translator is away: {error}. Captions follow when it is back.", SERVER))
+        model.connection.say(f"The translator is away: {error}. Captions follow when it is back.")
         for pause in chain(PAUSES, repeat(PAUSES[-1])):
             model.clock.sleep(pause)
             try:
                 model.reload()
                 model.evaluate(prompt)
-            except ServerFault:
+            except (ServerFault, ContextError):
                 if ending.is_set():
                     raise error from None
                 continue
             break
         failed_at = model.clock.now()
-        publish(Notice("info", "The translator is back.", SERVER))
+        model.connection.say("")
 
     return wait
 
@@ -360,7 +356,7 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
     """Load the translator's model; publish the progress if that takes long."""
     rows = settings.decoding.maximum_output_tokens + 1
     if settings.language_model.server:
-        server = open_server(settings.language_model, rows, clock)
+        server = open_server(settings.language_model, rows, clock, lambda text: publish(about_server(text)))
         if notice := privacy(settings.language_model.server):
             publish(Notice("warning", f"{notice[0].upper()}{notice[1:]}, where {server.name} translates it.", PRIVACY))
         return server

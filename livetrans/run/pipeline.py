@@ -309,6 +309,8 @@ class Pipeline(Run):
                 continue
             if thread not in self._hung:
                 self._hung.add(thread)
+                if thread == "translating" and self.settings.language_model.server:
+                    continue  # Of a server that is away this is said already, and only while it is.
                 silent = f"The {stage} has not answered for {now - began:.0f} s"
                 self.publish(Notice("warning", f"{silent}; ending the run keeps all that was heard."))
             if self._is_stopping:

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from livetrans.serve.hub import hub_files
+from tests.certificates import new_certificate
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 SECRET = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I"
@@ -33,7 +34,7 @@ class Nginx:
         self.folder.chmod(0o755)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self.certificate = self._new_certificate() if encrypted else None
+        self.certificate = new_certificate(self.folder) if encrypted else None
         self.host = f"{'localhost' if encrypted else '127.0.0.1'}:{self.port}"
         name = f"captions.example.org:{self.port}" if encrypted else self.host
         for path, content in hub_files(name, str(self.folder), SECRET).items():
@@ -57,15 +58,6 @@ class Nginx:
             f"http {{ {paths} include {folder}/livetrans-hub.conf; }}"
         )
         self.start()
-
-    def _new_certificate(self) -> Path:
-        if not shutil.which("openssl"):
-            pytest.skip("no openssl here to make a certificate")
-        key, certificate = self.folder / "privkey.pem", self.folder / "fullchain.pem"
-        words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
-        words += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-        subprocess.run(words, check=True, capture_output=True)
-        return certificate
 
     def start(self) -> None:
         command = [NGINX, "-c", str(self.folder / "nginx.conf"), "-e", str(self.folder / "error.log")]

@@ -7,7 +7,7 @@ adds the server's own choice takes it from there, without a request.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -17,14 +17,14 @@ from typing import Self
 import numpy as np
 
 from livetrans.base.clock import Clock
-from livetrans.base.errors import ModelError, UsageError
+from livetrans.base.errors import ContextError, ModelError, UsageError
 from livetrans.base.text import UNSPACED
 from livetrans.config import LanguageModelSettings
 from livetrans.lm.families import family_of
 from livetrans.lm.port import Evaluation
 from livetrans.lm.rows import Rows
 from livetrans.lm.server.dialects import VLLM, Completions, Ollama, Row, ServerRows, SGLang, Text, Tokens
-from livetrans.lm.server.transport import Connection, ServerFault
+from livetrans.lm.server.transport import Connection, ServerFault, ServerLoading
 
 _PIECE = re.compile(f"\\s*(?:[{UNSPACED}]|[^\\s{UNSPACED}]+)")
 _CONTROL = re.compile(r"([<\[])(?=\S)")
@@ -125,8 +125,8 @@ class OfText:
                     return
         if len(first) > 1:
             raise ModelError(
-                f"{self.dialect.name} begins anew where it was given the beginning of a translation; take a server "
-                "that continues a text, such as llama-server"
+                "the server begins a translation anew where it should go on with one; take a server that continues a "
+                "text, such as llama-server"
             )
 
 
@@ -207,6 +207,8 @@ class ServerModel:
         self._answer: Iterator[Row] | None = None
         self._known: list[int] = []
         """The context of the answer's next row."""
+        self._accepted: list[int] = []
+        """A context that the server takes unless it takes none."""
 
     @property
     def kind(self) -> str:
@@ -243,10 +245,12 @@ class ServerModel:
         return family_of(self.metadata, is_marked=_EMBEDDED.search(self.name) is not None)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        return self._of.tokenize(text, special=special)
+        with self.connection.faults():
+            return self._of.tokenize(text, special=special)
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
-        return self._of.detokenize(tokens)
+        with self.connection.faults():
+            return self._of.detokenize(tokens)
 
     def is_end_of_generation(self, token: int) -> bool:
         return token in self._ends
@@ -258,7 +262,18 @@ class ServerModel:
             ContextError: the server refuses the context.
             ServerFault: it cannot be used now.
         """
-        context, before = [*context], self.connection.requests
+        try:
+            return self._asked([*context], last_rows)
+        except ContextError as error:
+            if self._accepted:
+                try:
+                    self._asked(self._accepted, 1)
+                except ContextError:
+                    raise ServerFault(f"{error}, as all others; look at what it printed") from None
+            raise
+
+    def _asked(self, context: list[int], last_rows: int) -> ServerEvaluation:
+        before = self.connection.requests
         rows: list[Row] = []
         if last_rows == 1 and self._answer and context == self._known:
             with self.connection.faults():
@@ -278,6 +293,7 @@ class ServerModel:
 
     def learn(self, prompt: Sequence[int]) -> None:
         """Learn from two requests how the server goes on; its first answer may take as long as it loads."""
+        self._accepted = [*prompt]
         with self.connection.faults():
             if isinstance(self._of, OfText):
                 self._of.learn_seam([*prompt], self.maximum_rows)
@@ -291,7 +307,7 @@ class ServerModel:
     def another_context(self) -> Self:
         """Return a second context, whose requests are the same server's."""
         made = type(self)(self.connection, self._of, self.name, self._template, 0, self.maximum_rows, self.clock)
-        made.context_tokens, made._ends = self.context_tokens, self._ends
+        made.context_tokens, made._ends, made._accepted = self.context_tokens, self._ends, self._accepted
         return made
 
     def reload(self) -> None:
@@ -300,19 +316,41 @@ class ServerModel:
 
     def close(self) -> None:
         self._drop()
+        self.connection.close()
 
     def _drop(self) -> None:
         self._answer, self._known = None, []  # Without a reader, the answer's connection is closed.
 
 
-def open_server(settings: LanguageModelSettings, maximum_rows: int, clock: Clock) -> ServerModel:
+def open_server(
+    settings: LanguageModelSettings, maximum_rows: int, clock: Clock, notify: Callable[[str], None] = lambda text: None
+) -> ServerModel:
     """Recognise the server, and choose its model and the class of its answers by what it does.
 
+    `notify` is that of `Connection`. A server that is loading its model is waited for.
+
     Raises:
-        UsageError: the model is not there, or has to be named, or the key is wrong.
-        ServerFault: the server cannot be used.
+        UsageError: the model is not there, or has to be named.
+        ServerFault: the server cannot be used, or the key is wrong.
     """
-    connection = Connection(settings.server, settings.key_file)
+    connection = Connection(settings.server, settings.key_file, notify)
+    try:
+        while True:
+            try:
+                with connection.faults():
+                    model = _recognised(connection, settings, maximum_rows, clock)
+                connection.say("")
+                return model
+            except ServerLoading as fault:
+                connection.wait_for(fault)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _recognised(
+    connection: Connection, settings: LanguageModelSettings, maximum_rows: int, clock: Clock
+) -> ServerModel:
     names = served_models(connection)
     name = settings.server_model or (names[0] if len(names) == 1 else "")
     if not name or (names and name not in names):

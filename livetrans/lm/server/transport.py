@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from livetrans.base.clock import system_seconds
 from livetrans.base.errors import ContextError, ModelError, UsageError
 from livetrans.base.files import read_text
+from livetrans.events import Notice
 
 if TYPE_CHECKING:
     import httpx2
@@ -20,16 +24,31 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "LIVETRANS_MT_KEY"
 _CONNECT_SECONDS, _SILENT_SECONDS = 5.0, 60.0
 """Longest waits for a connection, and for the next bytes of an answer: a large model may be loaded first."""
+QUIET_SECONDS = 3.0
+"""A longer silence is said."""
+LOADING_SECONDS = 120.0
+"""A server that says at the start that it is loading is waited for so long."""
+_QUIET = f"The translator has been silent for {QUIET_SECONDS:.0f} s: captions follow when it answers."
 _MOST_BYTES = 1_000_000
 _REFUSED_TEXT = (400, 413, 422)
 """Status codes by which a server refuses what it was sent, and not who sent it."""
 Json = dict[str, Any]
+Result = TypeVar("Result")
 PRIVACY = "privacy"
 """What the notice that text leaves this machine has as its subject."""
 
 
+def about_server(text: str) -> Notice:
+    """Return the notice of why a server does not answer; without a text, that it answers again."""
+    return Notice("warning", text, "server") if text else Notice("info", "The translator is back.", "server")
+
+
 class ServerFault(ModelError):
     """The server cannot be used now; the text says why, and what to do."""
+
+
+class ServerLoading(ServerFault):
+    """It is not ready yet."""
 
 
 def parse_server(text: str) -> str:
@@ -66,8 +85,10 @@ def privacy(url: str) -> str:
 class Connection:
     """A server's address, its key, and the connections that are kept open."""
 
-    def __init__(self, url: str, key_file: Path) -> None:
+    def __init__(self, url: str, key_file: Path, notify: Callable[[str], None] = lambda text: None) -> None:
         """`key_file` is `Path()` without one; then the key is that of the environment, if it has one.
+
+        `notify` takes, from any thread, why the server does not answer, and an empty text once it answers again.
 
         Raises:
             UsageError: the key cannot be read, or would go unencrypted over a network.
@@ -96,6 +117,45 @@ class Connection:
         )
         self.requests = 0
         """Requests so far that a model had to answer."""
+        self._notify, self._said, self._loading_since = notify, "", 0.0
+        self._change, self._closed = threading.Lock(), threading.Event()
+        self._awaited: dict[int, float] = {}
+        """Since when each thread waits for the server."""
+        threading.Thread(target=self._watch, name="server", daemon=True).start()
+
+    def say(self, text: str) -> None:
+        """Tell the user why the server does not answer; without a text, that it answers again."""
+        if text != self._said:
+            self._said = text
+            self._notify(text)
+
+    def wait_for(self, fault: ServerLoading) -> None:
+        """Wait a second, and say why; raise the fault once that took as long as any model loads."""
+        self._loading_since = self._loading_since or system_seconds()
+        if system_seconds() - self._loading_since > LOADING_SECONDS:
+            raise fault
+        self.say(f"{self.url} is loading its model: captions begin when it is ready.")
+        self._closed.wait(1.0)
+
+    def _watch(self) -> None:
+        while not self._closed.wait(QUIET_SECONDS / 6):
+            with self._change:
+                if not self._said and system_seconds() - min(self._awaited.values(), default=math.inf) > QUIET_SECONDS:
+                    self.say(_QUIET)
+
+    def _await(self, call: Callable[..., Result], *words: Any, **more: Any) -> Result:
+        """Return what a call returns that waits for the server."""
+        thread = threading.get_ident()
+        with self._change:
+            self._awaited[thread] = system_seconds()
+        try:
+            result = call(*words, **more)
+        finally:
+            with self._change:
+                del self._awaited[thread]
+        if self._said == _QUIET:
+            self.say("")
+        return result
 
     def get(self, path: str) -> Json | None:
         """Return the answer to a question about the server; None if it has no such page.
@@ -104,7 +164,7 @@ class Connection:
             ServerFault: it cannot be reached, or refuses.
         """
         with self.faults():
-            answer = self._client.get(self.url + path)
+            answer = self._await(self._client.get, self.url + path)
             if answer.status_code in (404, 405, 501):
                 return None
             self._check(answer)
@@ -121,9 +181,7 @@ class Connection:
             ContextError: the server refuses this text.
             ServerFault: it cannot be reached, refuses, or answers with something else.
         """
-        for part in self.stream(path, body):
-            return part
-        raise ServerFault(f"{self.url} answers with something else than a translation; check the address")
+        return next(self.stream(path, body))
 
     def stream(self, path: str, body: Json) -> Iterator[Json]:
         """Yield the parts of an answer as they arrive, from server-sent events or lines of JSON; errors as `post`.
@@ -135,13 +193,15 @@ class Connection:
         with self.faults():
             request = self._client.build_request("POST", self.url + path, json=body)
             try:
-                answer = self._client.send(request, stream=True)
+                answer = self._await(self._client.send, request, stream=True)
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
-                answer = self._client.send(request, stream=True)  # The server had closed an idle connection.
+                answer = self._await(
+                    self._client.send, request, stream=True
+                )  # The server had closed an idle connection.
             try:
                 self._check(answer)
-                size = 0
-                for line in answer.iter_lines():
+                size, lines, is_translation = 0, answer.iter_lines(), False
+                while (line := self._await(next, lines, None)) is not None:
                     size += len(line)
                     if size > _MOST_BYTES:
                         raise ServerFault(f"{self.url} sends an answer without end; restart it, or take another model")
@@ -150,11 +210,15 @@ class Connection:
                         part = json.loads(line)
                         if "error" in part:
                             raise ServerFault(f"{self.url} failed ({_reason(part)}); look at what it printed")
+                        is_translation = True
                         yield part
+                if not is_translation:
+                    raise ValueError
             finally:
                 answer.close()
 
     def close(self) -> None:
+        self._closed.set()
         self._client.close()
 
     def _check(self, answer: httpx2.Response) -> None:
@@ -178,7 +242,7 @@ class Connection:
             429: "it is busy; wait, or take another server",
             503: "it is loading or busy; wait a minute",
         }.get(code, "look at what it printed")
-        raise ServerFault(f"{url} answers {code} ({reason}); {advice}")
+        raise (ServerLoading if code == 503 else ServerFault)(f"{url} answers {code} ({reason}); {advice}")
 
     @contextmanager
     def faults(self) -> Iterator[None]:
@@ -199,9 +263,9 @@ class Connection:
             raise ServerFault(f"{self.url} is silent; look at its load, or take a smaller model there") from None
         except httpx2.HTTPError as error:
             raise ServerFault(f"the connection to {self.url} broke ({error or type(error).__name__})") from None
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            text = f"{self.url} answers with something else than a translation ({type(error).__name__}: {error})"
-            raise ServerFault(f"{text}; check the address") from None
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+            text = f"{self.url} answers with something else than a translation; check the address, or restart it"
+            raise ServerFault(text) from None
 
 
 def _reason(answer: Json) -> str:

@@ -7,6 +7,7 @@ generation as an id, unknown keys ignored), llama-server and llama_cpp.server; S
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,12 +25,26 @@ Json = dict[str, Any]
 class FakeServer:
     """Answers on a port of loopback until it is stopped, and can start again on the same one.
 
-    `fault` is one of those of `Handler`, or empty; `faults_left` is how many requests of the model have it.
+    `fault` is one of those of `Handler`, or empty; `faults_left` is how many requests of the model have it. A silent
+    server is so until `released`.
     """
 
-    def __init__(self, model: LlamaModel, dialect: str, fault: str = "", *, key: str = "") -> None:
-        self.model, self.dialect, self.key = model, dialect, key
+    def __init__(
+        self,
+        model: LlamaModel,
+        dialect: str,
+        fault: str = "",
+        *,
+        key: str = "",
+        certificate: ssl.SSLContext | None = None,
+    ) -> None:
+        self.model, self.dialect, self.key, self.certificate = model, dialect, key, certificate
         self.fault, self.faults_left = fault, 10**9
+        self.released = threading.Event()
+        self.loading = 0
+        """Questions about the server that it has yet to refuse because it is loading."""
+        self.rubbish: object = None
+        """What it answers to everything."""
         self.requests: list[tuple[str, Json]] = []
         self.lock = threading.Lock()
         self._port = 0
@@ -37,7 +52,7 @@ class FakeServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self.certificate else ''}://127.0.0.1:{self._port}"
 
     @property
     def asked(self) -> int:
@@ -47,11 +62,14 @@ class FakeServer:
     def start(self) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
         self._server.fake = self  # type: ignore[attr-defined]
+        if self.certificate:
+            self._server.socket = self.certificate.wrap_socket(self._server.socket, server_side=True)
         self._server.daemon_threads = True
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
+        self.released.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -82,6 +100,8 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
+    answered = 0
+    """Requests on this connection."""
 
     @property
     def _fake(self) -> FakeServer:
@@ -107,6 +127,11 @@ class Handler(BaseHTTPRequestHandler):
             pages["/api/version"] = {"version": "0.12.11"}
         if self._fake.key and self.headers.get("Authorization") != f"Bearer {self._fake.key}":
             self._send(401, {"error": "no key"})
+        elif self._fake.rubbish is not None:
+            self._send(200, self._fake.rubbish)
+        elif self._fake.loading:
+            self._fake.loading -= 1
+            self._send(503, {"error": {"message": "Loading model"}})
         elif self._fake.fault == "redirect":
             self._send(302, {}, Location="http://elsewhere/")
         elif self.path in pages:
@@ -117,7 +142,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         fake = self._fake
+        self.answered += 1
+        if fake.fault == "idle" and self.answered > 1:
+            self.close_connection = True  # As a server does that closes an idle connection while a request is coming.
+            return
         fake.requests.append((self.path, body))
+        if fake.rubbish is not None:
+            self._send(200, fake.rubbish)
+            return
         if fake.dialect in ("vllm", "sglang") and self.path in ("/tokenize", "/detokenize"):
             self._vocabulary(body)
             return
@@ -125,6 +157,8 @@ class Handler(BaseHTTPRequestHandler):
         if fake.fault and fake.faults_left > 0:
             fake.faults_left -= 1
             fault = fake.fault
+        if fault == "silent":
+            fake.released.wait(20)
         if fault.isdigit():
             self._send(int(fault), {"error": {"message": "This is the reason."}})
         elif fault == "page":
@@ -225,7 +259,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._answer([*parts, "data: [DONE]"])
 
-    def _send(self, code: int, answer: Json, **headers: str) -> None:
+    def _send(self, code: int, answer: object, **headers: str) -> None:
         data = json.dumps(answer).encode()
         self.send_response(code)
         for name, value in headers.items():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from livetrans.base.clock import SystemClock
-from livetrans.base.errors import LivetransError, ModelError, UsageError
+from livetrans.base.errors import ContextError, LivetransError, ModelError, UsageError
 from livetrans.base.sequences import common_prefix_length
 from livetrans.cli import run
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Settings
@@ -26,10 +26,12 @@ from livetrans.lm.server.transport import ServerFault, parse_server, privacy
 from livetrans.models.chosen import choose_models
 from livetrans.run.listening import Listening
 from livetrans.run.opening import open_translating
+from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating, languages
 from livetrans.translation.translator import Translator
+from tests.certificates import self_signed
 from tests.lm.server.fake import MODEL, FakeServer
 from tests.run.scripted_run import Collected
 
@@ -157,7 +159,7 @@ def test_a_text_server_needs_few_requests_and_takes_back_less(serve: Serve, dial
 
 
 def test_a_server_that_begins_anew_is_refused(serve: Serve) -> None:
-    with pytest.raises(ModelError, match="begins anew"):
+    with pytest.raises(ModelError, match="begins a translation anew"):
         opened(serve("completions", "restarts"))
 
 
@@ -175,11 +177,12 @@ FAULTS = {
     "404": "--mt-model",
     "500": "look at what it printed",
     "503": "loading or busy",
-    "page": "broke off",
+    "page": "something else than a translation",
     "endless": "answer without end",
     "thinking": "thinks aloud",
     "death": "broke",
     "breaks off": "broke",
+    "400": "as all others",
 }
 
 
@@ -191,6 +194,37 @@ def test_every_failure_is_one_sentence(serve: Serve, fault: str) -> None:
     with pytest.raises(ServerFault) as raised:
         translated(model, prompt, DecodingSettings("prefix"))
     assert FAULTS[fault] in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_text_that_a_server_refuses_is_not_the_end_of_the_others(serve: Serve) -> None:
+    server = serve("completions")
+    model, prompt = opened(server)
+    server.fault, server.faults_left = "400", 1
+    with pytest.raises(ContextError, match="refuses the text"):
+        Translator(model).translate(growing()[-1], prompt, DecodingSettings("prefix"), MaskSettings())
+    assert translated(model, prompt, DecodingSettings("prefix"))[-1].text
+
+
+RUBBISH = [
+    5, "x", [], {}, {"data": 5}, {"data": [5]}, {"data": [{"id": {}}]}, {"choices": 5}, {"choices": [{"text": 5}]},
+    {"choices": []}, {"choices": [{"text": "a"}]}, {"tokens": ["a"]}, {"tokens": [1]}, {"response": 5},
+    {"version": 5, "model_path": [], "data": [{"id": "a"}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ("completions", *EXACT))
+def test_rubbish_is_one_sentence(serve: Serve, dialect: str) -> None:
+    server = serve(dialect)
+    model, prompt = opened(server)
+    for rubbish in RUBBISH:
+        server.rubbish = rubbish
+        text = f"{SPEECH} {json.dumps(rubbish)}"  # A new one: ids of others are kept.
+        with pytest.raises(ServerFault) as raised:
+            Translator(model).translate(growing(text)[-1], prompt, DecodingSettings("prefix"), MaskSettings())
+        assert "\n" not in str(raised.value)
+        with pytest.raises(LivetransError) as refused:
+            opened(server)
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("answer", [None, {}, {"data": []}])
@@ -226,8 +260,96 @@ def test_captions_are_those_of_a_run_without_failures(serve: Serve, dialect: str
     server.fault, server.faults_left, events = fault, 0, list[Event]()
     found = captions(settings, events, lambda at: setattr(server, "faults_left", 2 if at % 5 == 0 else 0))
     assert found == whole
-    notices = [one.text for one in events if isinstance(one, Notice) and one.about == "server"]
-    assert sum("is away" in one for one in notices) == sum("translator is back" in one for one in notices) > 0
+    notices = said(events)
+    assert sum("is away" in one for one in notices) == notices.count(BACK) > 0
+
+
+def said(events: list[Event]) -> list[str]:
+    """Return what was said of the server's absence."""
+    return [one.text for one in events if isinstance(one, Notice) and one.about == "server"]
+
+
+QUIET, BACK = "The translator has been silent for 3 s: captions follow when it answers.", "The translator is back."
+
+
+def test_a_silent_server_is_waited_for_with_a_word(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is heard meanwhile is kept, and every caption comes."""
+    server, collected = serve("llama-server"), Collected()
+    settings = choose_models(with_server(server))
+    whole = captions(settings)
+    monkeypatch.setattr("livetrans.lm.server.transport.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("livetrans.run.pipeline.HUNG_SECONDS", 0.05)
+    has_heard, is_silent = threading.Event(), threading.Event()
+
+    def heard() -> Iterator[Transcript]:
+        for at, one in enumerate(growing()):
+            if at == 3:
+                server.fault, server.faults_left = "silent", 1
+            yield one
+        has_heard.set()
+
+    def translating(publish: Publish) -> Translating:
+        def notify(event: Event) -> None:
+            publish(event)
+            if isinstance(event, Notice) and event.text == QUIET:
+                is_silent.set()
+
+        return open_translating(settings, SystemClock(), notify)
+
+    pipeline = Pipeline(settings, lambda *_: Listening(heard()), translating, SystemClock(), [collected])
+    pipeline.start()
+    assert is_silent.wait(10) and has_heard.wait(10), "the recogniser waits for the server"
+    assert not collected.of(RunEnded)
+    pipeline.join(0.5)
+    server.released.set()
+    assert pipeline.join(20)
+    assert [one.text for one in collected.of(Notice)] == [QUIET, BACK], "more than its absence is said"
+    assert collected.of(Caption)[-1].text == whole[-1]
+
+
+def test_a_server_that_is_silent_for_long_is_asked_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve("llama-server")
+    settings, events = choose_models(with_server(server)), list[Event]()
+    whole = captions(settings)
+    monkeypatch.setattr("livetrans.lm.server.transport._SILENT_SECONDS", 0.2)
+    server.fault, server.faults_left = "silent", 0
+    assert captions(settings, events, lambda at: setattr(server, "faults_left", 2 * (at == 5))) == whole
+    [away, back] = said(events)
+    assert "is silent; look at its load" in away and back == BACK
+
+
+def test_a_connection_that_the_server_closed_while_idle_is_no_failure(serve: Serve) -> None:
+    server = serve("llama-server")
+    settings, events = choose_models(with_server(server)), list[Event]()
+    whole = captions(settings)
+    server.fault = "idle"
+    assert captions(settings, events) == whole
+    assert not said(events)
+
+
+def test_a_server_that_loads_its_model_is_waited_for(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve("llama-server")
+    server.loading, notices = 1, list[Notice]()
+    choose_models(with_server(server), notices.append)
+    assert said([*notices]) == [f"{server.url} is loading its model: captions begin when it is ready.", BACK]
+    monkeypatch.setattr("livetrans.lm.server.transport.LOADING_SECONDS", 0.0)
+    server.loading = 99
+    with pytest.raises(ServerFault, match="loading or busy"):
+        choose_models(with_server(server))
+
+
+@pytest.mark.usefixtures("translator_path")
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_the_start(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = serve("llama-server", certificate=self_signed(tmp_path))
+    recorded = tmp_path / "talk.jsonl"
+    line = {"segment_id": 0, "revision": 0, "committed": SPEECH, "partial": "", "final": True, "end": 1.0}
+    recorded.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert run(["replay", str(recorded), "--speed", "max", "--no-session", "--mt-server", server.url]) == 1
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert f"the certificate of {server.url} is not valid" in sentence and "trust it" in sentence
+    assert not server.requests
 
 
 def with_server(server: FakeServer) -> Settings:
