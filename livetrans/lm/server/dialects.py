@@ -77,7 +77,10 @@ class Text(Protocol):
 
 
 class VLLM:
-    """vLLM's completions with token ids. `skip_reading_prefix_cache` is never sent: with it, 0.32 ends itself."""
+    """vLLM's completions with token ids: an echo scores the draft, and the same answer goes on behind it.
+
+    `skip_reading_prefix_cache` is never sent: with it, 0.32 ends itself.
+    """
 
     name = "vLLM"
 
@@ -92,47 +95,28 @@ class VLLM:
         return str(self._connection.post("/detokenize", {"model": self._model, "tokens": [*tokens]})["prompt"])
 
     def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
-        context = [*context]
-        if start < len(context):
-            answer = self._ask(context, 1, prompt_logprobs=1)["choices"][0]
-            scored = answer["prompt_logprobs"]
-            if len(scored) != len(context):
-                raise ServerFault(f"vLLM scored {len(scored)} of {len(context)} tokens; restart it, or take another")
-            for at in range(start, len(context)):
-                yield _of_vllm(scored[at], context[at])
-            written = _written(answer, ends)
-            yield from written
-            if written[-1].choice in ends:
-                return
-            context.append(written[-1].choice)
-        for part in self._connection.stream("/v1/completions", self._body(context, most) | {"stream": True}):
-            for choice in part.get("choices", ()):
-                yield from _written(choice, ends)
-
-    def _ask(self, context: list[int], most: int, **more: int) -> Json:
-        return self._connection.post("/v1/completions", self._body(context, most) | more)
-
-    def _body(self, context: list[int], most: int) -> Json:
         self._connection.requests += 1
-        asked = {"model": self._model, "prompt": context, "max_tokens": most, "logprobs": 1, "return_token_ids": True}
-        return asked | NO_PENALTY
+        body: Json = {"model": self._model, "prompt": [*context], "max_tokens": most, "logprobs": 1, "stream": True}
+        body |= {"echo": start < len(context), "return_tokens_as_token_ids": True} | NO_PENALTY
+        before = len(context) if body["echo"] else 0
+        for part in self._connection.stream("/v1/completions", body):
+            for choice in part.get("choices", ()):
+                logs = choice.get("logprobs") or {"tokens": (), "token_logprobs": (), "top_logprobs": ()}
+                tokens = [_id(token) for token in logs["tokens"]]
+                if tokens[:before] != [*context[:before]]:
+                    raise ServerFault("vLLM scored other tokens than it was sent; restart it, or take another server")
+                scored = [*zip(tokens, logs["token_logprobs"], logs["top_logprobs"], strict=True)]
+                for token, log, top in scored[start:before]:
+                    best = max(top, key=top.__getitem__)
+                    yield Row(_id(best) if top[best] > log else token, top[best], token, log)
+                if choice.get("finish_reason") == "stop" and tokens:
+                    ends.add(tokens[-1])
+                yield from (Row(token, log) for token, log, _ in scored[before:])
+                before = 0
 
 
-def _of_vllm(entry: Json, token: int) -> Row:
-    logs = {int(name): float(one["logprob"]) for name, one in entry.items()}
-    best = max(logs, key=lambda one: (logs[one], one != token))
-    return Row(best, logs[best], token, logs[token])
-
-
-def _written(choice: Json, ends: set[int]) -> list[Row]:
-    """Return the rows of what vLLM wrote, and learn the token that ended it."""
-    tokens = [int(token) for token in choice.get("token_ids") or ()]
-    if choice.get("finish_reason") == "stop" and tokens:
-        ends.add(tokens[-1])
-    logs = (choice.get("logprobs") or {}).get("token_logprobs") or ()
-    if len(logs) != len(tokens):
-        raise ServerFault(f"vLLM sent {len(logs)} log-probabilities for {len(tokens)} tokens; take another version")
-    return [Row(token, float(log)) for token, log in zip(tokens, logs, strict=True)]
+def _id(token: str) -> int:
+    return int(token.removeprefix("token_id:"))
 
 
 class SGLang:

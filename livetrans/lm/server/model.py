@@ -286,6 +286,10 @@ class ServerModel:
         if len(rows) < last_rows:
             self._drop()
             raise ServerFault(f"{self.connection.url} broke off in its answer; look at what it printed")
+        if self._answer and rows[-1].choice in self._ends:
+            with self.connection.faults():
+                for _ in self._answer:  # What is read to its end leaves the connection open for the next request.
+                    pass
         self._known = [*context, rows[-1].choice]
         requests = self.connection.requests - before
         nothing = np.empty((last_rows, 0), np.float32)

@@ -46,6 +46,7 @@ class FakeServer:
         self.rubbish: object = None
         """What it answers to everything."""
         self.requests: list[tuple[str, Json]] = []
+        self.connections = 0
         self.lock = threading.Lock()
         self._port = 0
         self.start()
@@ -108,6 +109,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.server.fake  # type: ignore[attr-defined, no-any-return]
 
     def handle(self) -> None:
+        self._fake.connections += 1
         with suppress(OSError):  # The client has read enough.
             super().handle()
 
@@ -210,30 +212,37 @@ class Handler(BaseHTTPRequestHandler):
 
     def _vllm(self, body: Json, fault: str) -> None:
         fake, prompt = self._fake, body["prompt"]
-        written = [*fake.written(prompt, body["max_tokens"])]
-        choice: Json = {
-            "token_ids": [token for token, _ in written],
-            "logprobs": {"token_logprobs": [log for _, log in written]},
-            "finish_reason": "stop" if fake.model.is_end_of_generation(written[-1][0]) else "length",
-            "stop_reason": None,
-        }
-        if body.get("prompt_logprobs"):
-            rows: list[Json | None] = [None]
+        rows: list[tuple[int, float | None, dict[int, float] | None]] = []
+        if body["echo"]:
+            rows.append((prompt[0], None, None))
             for at in range(1, len(prompt)):
                 best, logs = fake.row(prompt[:at])
-                rows.append({str(one): {"logprob": float(logs[one])} for one in (prompt[at], best)})
-            if fault == "short list":
-                rows = rows[len(rows) // 2 :]
-            if fault == "garbage list":
-                rows = [rows[0], *({"0": {"logprob": 3e-41, "rank": 1}} for _ in rows[1:])]
-            choice["prompt_logprobs"] = rows
+                rows.append(
+                    (prompt[at], float(logs[prompt[at]]), {one: float(logs[one]) for one in (prompt[at], best)})
+                )
+        if fault == "short list":
+            rows = rows[len(rows) // 2 :]
+        if fault == "garbage list":
+            rows = [(0, 3e-41, {0: 3e-41}) for _ in rows]
+        lines = []
+        for token, log in fake.written(prompt, body["max_tokens"]):
+            rows.append((token, log, {token: log}))
+            has_ended = fake.model.is_end_of_generation(token)
+            logprobs = {
+                "text_offset": [0 for _ in rows],
+                "tokens": [f"token_id:{one}" for one, *_ in rows],
+                "token_logprobs": [log for _, log, _ in rows],
+                "top_logprobs": [top and {f"token_id:{one}": log for one, log in top.items()} for *_, top in rows],
+            }
+            choice = {"index": 0, "text": "" if has_ended else fake.text([token]), "logprobs": logprobs}
+            ends = {"finish_reason": "stop" if has_ended else None, "stop_reason": None}
+            ids = {"prompt_token_ids": None, "token_ids": None}
+            lines.append(f"data: {json.dumps(_completion([choice | ends | ids]))}\n")
+            rows = []
         if fault == "breaks off":
-            begun = {"token_ids": choice["token_ids"][:1], "finish_reason": None}
-            self._answer([f"data: {json.dumps({'choices': [choice | begun]})}\n"], breaks=True)
-        elif body.get("stream"):
-            self._answer([f"data: {json.dumps({'choices': [choice]})}\n", "data: [DONE]"])
+            self._answer(lines[:1], breaks=True)
         else:
-            self._send(200, {"choices": [choice]})
+            self._answer([*lines, "data: [DONE]"])
 
     def _sglang(self, body: Json, fault: str) -> None:
         fake, context, start = self._fake, body["input_ids"], body["logprob_start_len"]
@@ -285,3 +294,7 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # The client has read enough.
         self.close_connection = self.close_connection or breaks
+
+
+def _completion(choices: list[Json]) -> Json:
+    return {"id": "cmpl-1", "object": "text_completion", "created": 0, "model": MODEL, "choices": choices}

@@ -79,8 +79,12 @@ def translated(model: Any, prompt: Prompt, decoding: DecodingSettings) -> list[T
 def test_retranslation_on_a_server_is_that_of_the_process(serve: Serve, model: LlamaModel, dialect: str) -> None:
     decoding = DecodingSettings("rt")
     here = translated(model, build_prompt(model, None, *languages(Settings())), decoding)
-    there = translated(*opened(serve(dialect)), decoding)
+    server = serve(dialect)
+    on_server = opened(server)
+    connections = server.connections
+    there = translated(*on_server, decoding)
     assert [one.text for one in there] == [one.text for one in here]
+    assert server.connections - connections <= 1, "answers that are read to their end keep the connection"
 
 
 @pytest.mark.parametrize("dialect", EXACT)
@@ -112,12 +116,19 @@ def still(model: LlamaModel) -> LlamaModel:
     return context
 
 
-def test_sglang_verifies_and_goes_on_in_one_request_and_keeps_the_cache_of_the_prompt(serve: Serve) -> None:
-    server = serve("sglang")
+@pytest.mark.parametrize("dialect", EXACT)
+def test_a_server_that_scores_drafts_goes_on_in_the_same_request(serve: Serve, dialect: str) -> None:
+    server = serve(dialect)
     model, prompt = opened(server)
     before = server.asked
     updates = translated(model, prompt, DecodingSettings("ssbd", bias=0.2))
     assert server.asked - before <= 1.4 * len(updates)
+
+
+def test_sglang_keeps_the_cache_of_the_prompt(serve: Serve) -> None:
+    server = serve("sglang")
+    model, prompt = opened(server)
+    translated(model, prompt, DecodingSettings("ssbd", bias=0.2))
     for path, body in server.requests:
         if path == "/generate" and len(body["input_ids"]) > 20:
             assert body["logprob_start_len"] >= len(prompt.before)
@@ -129,7 +140,7 @@ def test_vllm_is_never_sent_what_ends_it(serve: Serve) -> None:
     bodies = [body for path, body in server.requests if path == "/v1/completions"]
     assert bodies and not any("skip_reading_prefix_cache" in body for body in bodies)
     assert all(body["temperature"] == 0 and body["repetition_penalty"] == 1.0 for body in bodies)
-    assert not any(body.get("stream") and "prompt_logprobs" in body for body in bodies)
+    assert not any("prompt_logprobs" in body for body in bodies)  # Which is refused of an answer in parts.
 
 
 @pytest.mark.parametrize("dialect", EXACT)
