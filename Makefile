@@ -19,6 +19,8 @@ help:  ## show this list
 demo: $(VENV)/.demo  ## German captions for the recording in the tree
 	@$(BIN)/livetrans replay recordings/demo.flac --from en --to de
 
+# Tests start hundreds of programs: each module is compiled once, also where the user's setting is to keep nothing.
+test mac: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test  ## run the tests, except the long ones (all of them: make test PYTEST_ARGS="-m ''")
 	@$(BIN)/python -m pytest --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS)
 
