@@ -189,7 +189,9 @@ def _unknown_option(fault: click.NoSuchOption, command: str, arguments: Sequence
     called = [argument for argument in arguments if argument in COMMANDS]
     if is_before_commands and called:
         return f"write {option} after {called[-1]}", f"{cli.name} {called[-1]}"
-    return fault.format_message().rstrip("."), command
+    if is_before_commands and _commands_with(option):
+        return f"write {option} after the command or the file", command
+    return f"there is no option {option}", command
 
 
 def _commands_with(option: str, group: click.Group = cli, path: str = "livetrans") -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -38,11 +39,13 @@ class AdvisingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, known = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in known:
-            if ctx.parent is None and (Path(name).is_file() or Path(name, "events.jsonl").is_file()):
+            is_path = "." in name or os.sep in name or Path(name).exists()
+            if ctx.parent is None and is_path:  # `replay` says what is wrong with one that it cannot read.
                 return super().resolve_command(ctx, ["replay", *args])
             close = nearest(name, known) or next(self._in_groups(ctx, name), None)
             advice = f" (did you mean {close}?)" if close else ""
-            raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
+            kind = "command" if ctx.parent or close else "command or file"
+            raise click.UsageError(f"there is no {kind} {name!r}{advice}", ctx)
         return super().resolve_command(ctx, args)
 
     def _in_groups(self, ctx: click.Context, name: str) -> Iterator[str]:

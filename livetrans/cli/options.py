@@ -327,7 +327,7 @@ def read_config(path: Path | None) -> dict[str, str | bool]:
     Raises:
         UsageError: no such file, bad TOML, an unknown key or a wrong value; it names the file and the key.
     """
-    if path is None and not default_config_file().is_file():
+    if path is None and not default_config_file().exists():
         return {}
     path = path or default_config_file()
     try:
@@ -335,7 +335,9 @@ def read_config(path: Path | None) -> dict[str, str | bool]:
     except (ValueError, RecursionError) as fault:  # also a number of thousands of digits, or brackets
         raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
     except OSError as fault:
-        raise UsageError(f"the configuration file {path} cannot be read ({fault.strerror}); name another") from fault
+        raise UsageError(
+            f"the configuration file {path} cannot be read ({fault.strerror}); rename it, or name another with --config"
+        ) from fault
     expert = content.pop(EXPERT_TABLE, {})
     if not isinstance(expert, dict):
         raise UsageError(f"{path}: {EXPERT_TABLE} is a table; write [{EXPERT_TABLE}] on a line of its own")
@@ -477,6 +479,8 @@ def config_command(init: bool, prints_path: bool, file: Path | None, yes: bool) 
         return
     values = read_config(file)
     click.echo(visible(str(path)) + ("" if path.is_file() else " (not there; `livetrans config --init` writes it)"))
+    if path.is_file() and not values:
+        say("It sets nothing yet: remove the # before a key to set it.")
     for setting in SETTINGS.values():
         variable = setting.option.variable
         if variable and os.environ.get(variable):
@@ -523,7 +527,7 @@ def _commented(setting: Setting) -> Iterator[str]:
 
 
 def _write(path: Path, yes: bool) -> None:
-    if path.exists() and not yes:
+    if path.is_file() and not yes:
         refusal = f"{path} exists already; give --yes to overwrite it, or --config for another file"
         require_yes(f"{path} exists already. Overwrite it?", refusal)
     try:
@@ -532,4 +536,4 @@ def _write(path: Path, yes: bool) -> None:
     except OSError as fault:
         raise SessionError(f"{path} cannot be written ({fault.strerror}); choose another place with --config") from None
     click.echo(path)
-    say("remove the # before a key to set it; `livetrans config` shows what is set")
+    say("To set a key, remove the # before it. `livetrans config` shows what is set.")

@@ -111,7 +111,7 @@ class Run(ABC):
         if self._failure:
             raise self._failure
         if self._record_failure:
-            raise RecordIncomplete(f"The record of this run is incomplete: {self._record_failure}")
+            raise RecordIncomplete(f"The record of this run is incomplete. {self._record_failure}")
         return True
 
     def stop(self) -> None:

@@ -92,7 +92,7 @@ class RunSummary:
             if advises:
                 yield f"For subtitles: livetrans export {shell_name(folder)} -o captions.srt"
         elif self._has_words or not recorder.is_new or (folder / AUDIO_FILE).exists():
-            yield f"The session is kept in {folder}"
+            yield f"{'Only a part of the' if recorder.has_failed else 'The'} session is kept in {folder}"
         elif folder.parent == sessions_folder():
             recorder.close()
             with contextlib.suppress(SessionError):

@@ -42,9 +42,11 @@ def test_the_written_file_sets_nothing(config_file: Path, capsys: pytest.Capture
     config_file.parent.rmdir()
     assert run(["config"]) == 0
     assert "not there; `livetrans config --init` writes it" in capsys.readouterr().out
-    for arguments in (["config", "--init"], ["config"]):
+    for arguments, hint in ((["config", "--init"], "To set a key, remove the #"), (["config"], "It sets nothing")):
         assert run(arguments) == 0
-        assert capsys.readouterr().out == f"{config_file}\n"
+        printed = capsys.readouterr()
+        assert printed.out == f"{config_file}\n"
+        assert hint in printed.err
 
 
 def test_what_is_set_says_where_it_came_from(
@@ -83,6 +85,17 @@ def test_a_wrong_file_is_one_sentence(config_file: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == f"{config_file}\n"
     assert run(["config", "--init", "--config", "/proc/no/config.toml"]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_folder_in_its_place_is_named(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config_file.mkdir()
+    for arguments, code, reason in (
+        (["config"], 2, "read"),
+        (["mic"], 2, "read"),
+        (["config", "--init"], 1, "written"),
+    ):
+        assert run(arguments) == code
+        assert f"{config_file} cannot be {reason} (Is a directory); " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("options", "step"), [([], OFFLINE_STEP), (["--step", "2"], 2.0)])

@@ -95,7 +95,6 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["sessions", "rm", "--older-than"], "livetrans sessions rm --help"),
         (["replay", "https:/example.org/talk"], "is an address"),
         (["replay", "https://example.org/talk"], "is an address"),
-        (["--nonsense"], "livetrans --help"),
         (["mic", "--with-mic"], "--with-mic is an option of livetrans listen, not of livetrans mic"),
         (["mic", "--compare", "rt"], "see `livetrans replay --help`"),
         (["export", "last", "--older-than", "3"], "--older-than is an option of livetrans sessions rm"),
@@ -106,7 +105,10 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
             ["recordings/demo.jsonl", "--compare", "rt,cd", "--theme", "dark"],
             "--theme dark has no effect with --compare",
         ),
-        (["recordings/demo.fla"], "there is no command 'recordings/demo.fla'"),
+        (["interview"], "there is no command or file 'interview'"),
+        (["https://example.org/talk"], "is an address"),
+        (["--offline", "talk.flac"], "write --offline after the command or the file; see `livetrans --help`"),
+        (["--nonsense"], "there is no option --nonsense; see `livetrans --help`"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(
@@ -115,6 +117,23 @@ def test_a_wrong_command_line_is_one_sentence(
     assert run(arguments) == 2
     printed = capsys.readouterr().err
     assert printed.startswith("livetrans: ") and printed.count("\n") == 1 and hint in printed
+
+
+@pytest.mark.parametrize(
+    ("file", "answer"),
+    [
+        ("recordings/demo.fla", "There is no file recordings/demo.fla: did you mean recordings/demo.flac?"),
+        ("nosuch.flac", "There is no file nosuch.flac: check the name."),
+        ("recordings/nosuch", "There is no file recordings/nosuch: check the name."),
+        ("docs", "docs is a folder: name an audio file in it."),
+    ],
+)
+def test_a_file_without_a_command_is_refused_as_by_replay(
+    file: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in ([file], ["replay", file]):
+        assert run(arguments) == 1
+        assert capsys.readouterr().err == f"livetrans: {answer}\n"
 
 
 def test_help_lists_every_command_and_is_shown_without_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,7 +242,7 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
         ("bias = ", ["TOML"]),
         ("config = 'x'", ["config cannot be set in a file"]),
         ("yes = true", ["yes cannot be set in a file", "--yes"]),
-        (None, ["cannot be read", "name another"]),
+        (None, ["cannot be read", "name another with --config"]),
     ],
 )
 def test_a_bad_file_is_named_with_its_key(

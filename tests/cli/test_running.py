@@ -148,6 +148,19 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
     assert (folder / "events.jsonl").stat().st_size > 0
 
 
+@pytest.mark.parametrize(("has_failed", "said"), [(False, "The session is"), (True, "Only a part of the session is")])
+def test_a_session_without_captions_is_said_to_be_whole_only_if_it_is(
+    has_failed: bool, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    SessionRecorder(tmp_path).close()
+    recorder = SessionRecorder(tmp_path, append=True)
+    recorder.has_failed = has_failed
+    with RunSummary(say, [recorder]):
+        pass
+    recorder.close()
+    assert capsys.readouterr().err == f"{said} kept in {tmp_path}\n"
+
+
 def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys: pytest.CaptureFixture[str]) -> None:
     one_sentence = replace(FULL, segments=1, speedup=None, ne_compared=None, lag_median=None)
     estimated = replace(FULL, speedup=None, ne_compared=None, speedup_estimate=1.26)

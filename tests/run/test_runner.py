@@ -336,7 +336,7 @@ def test_an_output_that_nobody_reads_ends_a_stopped_run_with_a_reason(
 def test_captions_go_on_without_a_record_whose_disk_is_full(kind: Kind) -> None:
     record = Collected(Caption, SessionError("The disk is full: free space."))
     task, collected = start(kind, Stream(), records=[record])
-    with pytest.raises(SessionError, match=r"incomplete: The disk is full"):
+    with pytest.raises(SessionError, match=r"incomplete\. The disk is full"):
         task.join()
     assert finals(collected) == SHOWN
     [notice] = collected.of(Notice)
@@ -379,7 +379,7 @@ def test_what_cannot_be_written_is_named_and_what_still_is(
     task, collected = start(
         kind, Replaced(), seen, records=[session, CaptionFile(tmp_path / "elsewhere" / "captions.txt")]
     )
-    with pytest.raises(SessionError, match="incomplete: The sound cannot be kept"):
+    with pytest.raises(SessionError, match=r"incomplete\. The sound cannot be kept"):
         task.join()
     sound, captions = [notice.text for notice in collected.of(Notice)]
     assert sound.startswith("The sound cannot be kept in ")
