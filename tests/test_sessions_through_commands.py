@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,12 +27,14 @@ from livetrans.events import Gap, Origin, Record, SourceProgress, Transcript
 from livetrans.lm.families import TEMPLATES
 from livetrans.run.listening import Listening
 from livetrans.run.pipeline import Pipeline
+from livetrans.serve import sending
 from livetrans.serve.server import CaptionServer
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder
 from tests.audio.sound_server import wait_until
 from tests.lm.scripted import SOURCE, ScriptedModel, word_by_word_rule
 from tests.serve.reader import Reader
+from tests.serve.stand_in import standing_in
 
 Said = tuple[str | None, str | None, str]
 """Track, language that the recogniser reports, and text of a segment."""
@@ -319,6 +322,41 @@ def test_a_session_that_was_killed_at_any_event_is_whole_after_a_resume(name: st
         world.lines = world.lines[: (cut + len(world.lines)) // 2]  # The second run is killed too.
         resume(world)
     translate_again(world)
+
+
+@pytest.mark.parametrize("after", [1, pytest.param(2, marks=long), pytest.param(3, marks=long)])
+@pytest.mark.parametrize("name", ["several languages", "meeting, several", "conversation"])
+def test_platforms_get_each_final_of_their_language_once_also_of_a_run_that_was_killed(
+    name: str, after: int, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "LAST_SECONDS", 0.5)
+    data, kept, once = world.folder / "data", world.folder / "kept", threading.Lock()
+    with ExitStack() as opened:
+        platforms = {code: opened.enter_context(standing_in("Zoom")) for code in KINDS[name].targets}
+        places = []
+        for code, platform in platforms.items():
+            (world.folder / code).mkdir()
+            places += ["--captions-to", f"{code}={platform.secret_in(world.folder / code)}"]
+
+        def kill() -> None:
+            """Leave everything as it is when a platform has taken a text and not yet answered."""
+            if sum(len(one.shown) for one in platforms.values()) >= after and once.acquire(blocking=False):
+                for one in platforms.values():
+                    one.faults = ["500"] * 1000
+                shutil.copytree(data, kept)
+
+        for platform in platforms.values():
+            platform.on_text = kill
+        world.record(replace(KINDS[name], command=" ".join([KINDS[name].command, *places])))
+        assert "lacks the last" in world.said
+        shutil.rmtree(data)
+        kept.rename(data)
+        for platform in platforms.values():
+            platform.faults = []
+        world.do("resume", world.session.name, *places)
+        for code, platform in platforms.items():
+            wanted = [f"{track}: {text}" if track else text for track, text in world.expected(code)]
+            assert platform.text == " ".join(wanted)
 
 
 def resume(world: World) -> None:
