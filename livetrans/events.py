@@ -203,6 +203,10 @@ class Transcript:
         """The whole hypothesis: committed and partial text, joined by a space if both have words."""
         return join_text(self.committed, self.partial)
 
+    def as_final(self) -> Transcript:
+        """Return the final of a segment that never gets one: it ends as it was last recognised."""
+        return replace(self, revision=self.revision + 1, committed=self.text, partial="", final=True, recognition=None)
+
 
 DRAFT_MODEL = "model"
 """The `draft` of a `Span` that a draft model proposed."""

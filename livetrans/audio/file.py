@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +13,7 @@ import numpy as np
 from livetrans.audio.source import WHOLE, Part, Pause
 from livetrans.base.clock import Clock, Pace
 from livetrans.base.errors import SourceError, UsageError
-from livetrans.base.files import missing
+from livetrans.base.files import beginning_of, missing
 from livetrans.base.text import duration
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
 
@@ -340,10 +339,7 @@ class _SoundDecoder:
 
 def _riff_is_cut_off(path: Path) -> bool:
     """Return whether a WAV is shorter than its header says: FFmpeg uses the file's size then and reports nothing."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        header = file.read(12)
+    header = beginning_of(path, 12)
     stated = int.from_bytes(header[4:8], "little")
     # Programs that write into a pipe cannot know the size and state 0 or the largest number.
     known = header[:4] == b"RIFF" and header[8:] == b"WAVE" and 0 < stated < 0x7FFF_FFFF
@@ -395,21 +391,6 @@ def _frame_bytes(data: bytes) -> int | None:
     return (144 if is_first else 72) * kilobits * 1000 // rate + (data[2] >> 1 & 1)
 
 
-def _is_wav(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(4) in (b"RIFF", b"RF64")
-
-
-def _is_a_recording(path: Path) -> bool:
-    with suppress(OSError):
-        if path.is_file():  # A named pipe would wait for another writer.
-            with path.open("rb") as file:
-                return begins_like_a_recording(file.read(4096))
-    return False
-
-
 def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
     import av
 
@@ -417,7 +398,7 @@ def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
         source = piped or _source(path)
         # The list keeps playlists from being followed.
         options = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
-        if piped is None and _is_wav(path):
+        if piped is None and beginning_of(path, 4) in (b"RIFF", b"RF64"):
             options["seekable"] = "0"  # Nothing is looked for after the sound.
         container = av.open(source, options=options)
     except FileNotFoundError as error:
@@ -429,7 +410,7 @@ def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
             raise SourceError(
                 f"{path} cannot be decoded: it is cut off, or of a kind whose end is read first; name the file itself."
             ) from error
-        if _is_a_recording(path):
+        if begins_like_a_recording(beginning_of(path, 4096)):
             raise SourceError(
                 f"{path} is cut off or damaged, and nothing of it can be decoded: choose another copy."
             ) from error

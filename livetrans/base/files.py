@@ -192,15 +192,18 @@ def read_all(file: IO[bytes], count: int) -> bytes:
     return data
 
 
+def beginning_of(path: Path, count: int) -> bytes:
+    """Return the first bytes of a file; none of what is no file, or cannot be read."""
+    with suppress(OSError):
+        if path.is_file():  # To open a pipe would wait for its writer.
+            with path.open("rb") as file:
+                return file.read(count)
+    return b""
+
+
 def begins_with(path: Path, beginning: bytes) -> bool:
-    """Return whether the first bytes of a file are these; False for what is no file, or cannot be read."""
-    if not path.is_file():  # to open a pipe would wait for its writer
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(beginning)) == beginning
-    except OSError:
-        return False
+    """Return whether the first bytes of a file are these."""
+    return beginning_of(path, len(beginning)) == beginning
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:

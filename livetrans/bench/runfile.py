@@ -35,6 +35,8 @@ FORMAT = 1
 BEGINNING = b'{"line": "header"'
 """The first bytes of a run file."""
 
+OTHER_TEXTS = "other texts or references"
+
 Unit = tuple[int, int, str]
 """Repeat, segment and label of the method."""
 
@@ -278,7 +280,8 @@ class RunWriter:
             run = read_run(self._path)
             if run.header == header and run.segments == tuple(segments):
                 return run
-            problem = f"holds another run ({_differences(run.header, header)})"
+            other = "; ".join(_differences(run.header, header)) or OTHER_TEXTS
+            problem = f"holds another run ({other})"
         except SessionError as fault:
             problem = f"exists and cannot be continued ({fault})"
         raise UsageError(f"{self._path} {problem}; choose another name with -o, or --force to overwrite it")
@@ -314,7 +317,7 @@ def compare(left: RunFile, right: RunFile) -> tuple[list[str], list[str]]:
     """Return where what two runs wrote differs, and then what else produced them; times are left out."""
     written: list[str] = []
     if left.segments != right.segments:
-        written.append("other texts or references")
+        written.append(OTHER_TEXTS)
     for method in dict.fromkeys((*left.header.methods, *right.header.methods)):
         of_method = sorted(unit for unit in {*left.units, *right.units} if unit[2] == method)
         pairs = [
@@ -328,15 +331,10 @@ def compare(left: RunFile, right: RunFile) -> tuple[list[str], list[str]]:
                 f"{method}: {len(other)} of {len(pairs)} updates; first update {at.update} of segment {at.segment_id}: "
                 f"{texts[0]!r}, not {texts[1]!r}"
             )
-    before, now = left.header.parts(), right.header.parts()
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return written, [f"{name}: {before.get(name)}, not {now.get(name)}" for name in names]
+    return written, _differences(left.header, right.header)
 
 
-def _differences(old: Header, new: Header) -> str:
-    """Return what differs between two runs, in words."""
-    before, now = old.parts(), new.parts()
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return (
-        "; ".join(f"{name}: {before.get(name)}, not {now.get(name)}" for name in names) or "other texts or references"
-    )
+def _differences(left: Header, right: Header) -> list[str]:
+    before, now = left.parts(), right.parts()
+    names = (name for name in {**before, **now} if before.get(name) != now.get(name))
+    return [f"{name}: {before.get(name)}, not {now.get(name)}" for name in names]

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -46,9 +46,6 @@ from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
 from livetrans.run.translating import languages as languages_of
 from livetrans.session.codec import events_file
 from livetrans.session.store import path_or_session
-
-if TYPE_CHECKING:
-    pass
 
 _count = partial(click.option, metavar="N", type=CountRange(min=1))
 _path = partial(click.option, type=input_path, metavar="FILE")

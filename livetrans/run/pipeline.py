@@ -16,7 +16,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from livetrans.base.clock import STANDSTILL_SECONDS
 from livetrans.base.text import counted
@@ -322,11 +321,7 @@ class Pipeline(Run):
             if thread not in self._working:
                 return
             for last in self._backlog.unfinished if thread == "listening" and not self._source_has_ended else ():
-                self._hand_over(
-                    replace(
-                        last, revision=last.revision + 1, committed=last.text, partial="", final=True, recognition=None
-                    )
-                )
+                self._hand_over(last.as_final())
             self._source_has_ended = self._source_has_ended or thread == "listening"
             self._has_given_up = True
             self._working.discard(thread)

@@ -113,7 +113,7 @@ class RecordedTranscripts:
                 unfinished[transcript.segment_id] = transcript
             yield transcript
         for last in unfinished.values():
-            yield _as_final(last)
+            yield last.as_final()
 
     def pause(self, paused: bool) -> None:
         """Stop or resume the transcripts. The time between does not count."""
@@ -122,11 +122,6 @@ class RecordedTranscripts:
     def close(self) -> None:
         """End the iteration soon, with finals of the open segments. Any thread may call it, any number of times."""
         self._closed = True
-
-
-def _as_final(last: Transcript) -> Transcript:
-    """Return the final of a segment that never got one: it ends as it was last recognised."""
-    return replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
 
 
 def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted | NameCorrected]:
@@ -269,9 +264,9 @@ class Unfinished:
                 if not self._is_shown(last):
                     found.append(last)
             elif last.end > rests.get(self._heard_on(last), math.inf):
-                found.append(replace(_as_final(last), committed=""))
+                found.append(replace(last.as_final(), committed=""))
             elif last.text:
-                found.append(_as_final(last))
+                found.append(last.as_final())
         return found
 
     def _heard_on(self, transcript: Transcript) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from livetrans.base.sequences import common_prefix_length
 from livetrans.events import Word
-from livetrans.speech.words import comparison_form
+from livetrans.speech.words import comparison_form, forms_of
 
 TOLERANCE = 0.1
 """A new word may start this much before the committed words end: word times move between passes."""
@@ -52,7 +52,7 @@ class LocalAgreement:
     def update(self, words: Sequence[Word], buffer_start: float = 0.0, *, commits: bool = True) -> tuple[Word, ...]:
         """Take the hypothesis of the sound from `buffer_start` on; return the words that it commits, if it may."""
         new = self._uncommitted(words, buffer_start)
-        agreed = _agreed_length(_forms(self.tail), _forms(new)) if commits else 0
+        agreed = _agreed_length(forms_of(self.tail), forms_of(new)) if commits else 0
         self.tail = new
         return self.commit(agreed)
 
@@ -96,8 +96,8 @@ class LocalAgreement:
             remnant = split < len(words) and words[split].end < last.end + (last.end - last.start) / 2
             same = remnant and comparison_form(words[split].text) == comparison_form(last.text)
             return split + 1 if same else split
-        committed = _forms(self.committed[-CONTEXT_WORDS:])
-        forms = _forms(words)
+        committed = forms_of(self.committed[-CONTEXT_WORDS:])
+        forms = forms_of(words)
         earlier, later = max(split - OVERLAP_WORDS, 0), min(split + OVERLAP_WORDS, len(words))
         candidates = [
             *(at for at in range(earlier, split) if _matches(forms[:at], committed) >= min(2, len(committed))),
@@ -123,7 +123,3 @@ def _matches(forms: Sequence[str], committed: Sequence[str]) -> int:
     if not forms or forms[-1] != committed[-1]:
         return 0
     return sum(left == right for left, right in zip(reversed(forms), reversed(committed), strict=False))
-
-
-def _forms(words: Sequence[Word]) -> list[str]:
-    return [comparison_form(word.text) for word in words]

@@ -50,7 +50,7 @@ def comparison_form(text: str) -> str:
     return kept or folded
 
 
-def _forms(words: Iterable[Word]) -> list[str]:
+def forms_of(words: Iterable[Word]) -> list[str]:
     return [comparison_form(word.text) for word in words]
 
 
@@ -79,7 +79,7 @@ def _drop_word_loops(words: Sequence[Word]) -> tuple[Word, ...]:
 
 def _drop_phrase_loop(words: Sequence[Word]) -> tuple[Word, ...]:
     """Drop the tail that repeats with a period of 2 to 8 words, a last incomplete round included."""
-    forms = _forms(words)
+    forms = forms_of(words)
     for period in PHRASE_WORDS:
         start = len(forms) - period
         while start > 0 and forms[start - 1] == forms[start - 1 + period]:
@@ -184,7 +184,7 @@ class OpenSegments:
         self.stats = stats
         count = len(tail)
         if sure is not None and self._is_same_language:
-            standing = common_prefix_length(self._shown_forms(), _forms((*self.committed, *tail)))
+            standing = common_prefix_length(self._shown_forms(), forms_of((*self.committed, *tail)))
             count = max(sure, standing - len(self.committed))
         self.partial, self.waiting = tail[:count], tail[count:]
 
@@ -237,11 +237,11 @@ class OpenSegments:
 
     def _lost_its_end(self, parts: Sequence[tuple[Word, ...]]) -> bool:
         """Return whether the words are those shown without the last ones, which often come again with the next pass."""
-        shown, words = self._shown_forms(), _forms(word for part in parts for word in part)
+        shown, words = self._shown_forms(), forms_of(word for part in parts for word in part)
         return len(words) < len(shown) and shown[: len(words)] == words
 
     def _shown_forms(self) -> list[str]:
-        return _forms(word for one in self.shown for word in one.words)
+        return forms_of(word for one in self.shown for word in one.words)
 
     @property
     def _is_same_language(self) -> bool:
