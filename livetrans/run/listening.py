@@ -45,17 +45,9 @@ PROGRESS_INTERVAL = 0.5
 class ListeningState:
     """Progress of listening and what it leaves out; shared by its thread and the one that watches the run."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        oldest_waiting: Callable[[], float | None] = lambda: None,
-        pass_began: Callable[[], float | None] = lambda: None,
-    ) -> None:
-        """`oldest_waiting` returns the capture time of the oldest live sound that waits in a queue.
-
-        `pass_began` returns the start of the unfinished pass; None between passes.
-        """
-        self._clock, self._oldest_waiting, self.pass_began = clock, oldest_waiting, pass_began
+    def __init__(self, clock: Clock, oldest_waiting: Callable[[], float | None] = lambda: None) -> None:
+        """`oldest_waiting` returns the capture time of the oldest live sound that waits in a queue."""
+        self._clock, self._oldest_waiting = clock, oldest_waiting
         self._change = threading.Condition()
         self._holds = False
         self.closed = False
@@ -116,11 +108,8 @@ class TrackStages:
 
     def __init__(self, source: Extent, stages: Stages, publish: Publish, passing: Filter | None = None) -> None:
         """`passing` filters the sound first."""
-        self.name = stages.track
+        self.name, self.stages = stages.track, stages
         self._source = source
-        self._gate, self._transcriber = stages.gate, stages.transcriber
-        self._language, self._speakers = stages.language, stages.speakers
-        self.recogniser, self.conversation = stages.recogniser, stages.conversation
         self._publish = publish
         self._filter = passing
         self._heard = 0.0
@@ -129,21 +118,9 @@ class TrackStages:
         self._has_rest = False
         """Whether a failure left sound of a chunk unheard."""
 
-    @property
-    def pass_began(self) -> float | None:
-        """When the unfinished pass of the recogniser began; None between passes."""
-        return self._transcriber.pass_began
-
-    def repair_names(self, repairs: NameRepairs) -> None:
-        """Repair the names in the recogniser's prompts, and ask it about names in what it hears."""
-        self._transcriber.names = repairs.of_track(self.name)
-
-    def be_cautious(self, caution: float) -> None:
-        self._transcriber.caution = caution
-
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
-        self._transcriber.step_factor = step_factor
+        self.stages.transcriber.step_factor = step_factor
         self._has_rest = True
         for passed in self._filter.feed(chunk) if self._filter else (chunk,):
             yield from self._take(passed)
@@ -155,7 +132,7 @@ class TrackStages:
         Raises:
             Exception: what the recogniser raised, after that.
         """
-        self._transcriber.step_factor = step_factor
+        self.stages.transcriber.step_factor = step_factor
         try:
             yield from self.end()
         except Exception:
@@ -171,14 +148,14 @@ class TrackStages:
         if finishes:
             for rest in self._filter.flush() if self._filter else ():
                 yield from self._take(rest)
-            yield from self._heard_in(self._gate.flush())
-        yield from self._named(self._transcriber.flush(recognise=recognise))
+            yield from self._heard_in(self.stages.gate.flush())
+        yield from self._named(self.stages.transcriber.flush(recognise=recognise))
         self._speaking = False
         self._publish(self._progress(finished=finishes))
 
     def _take(self, chunk: AudioChunk) -> Iterator[Transcript]:
         self._heard = chunk.end
-        yield from self._heard_in(self._gate.feed(chunk))
+        yield from self._heard_in(self.stages.gate.feed(chunk))
         if self._heard - self._reported >= PROGRESS_INTERVAL:
             self._reported = self._heard
             self._publish(self._progress(level_of(chunk.samples)))
@@ -186,28 +163,29 @@ class TrackStages:
     def _heard_in(self, chunks: Iterable[SpeechChunk]) -> Iterator[Transcript]:
         for speech in chunks:
             self._speaking = not speech.pause
-            yield from self._named(self._transcriber.feed(speech))
+            yield from self._named(self.stages.transcriber.feed(speech))
 
     def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
-        if self._speakers:
-            return [with_speaker(transcript, self._speakers) for transcript in transcripts]
+        if speakers := self.stages.speakers:
+            return [with_speaker(transcript, speakers) for transcript in transcripts]
         if self.name is None:
             return transcripts
         return [
-            replace(transcript, track=self.name, language=transcript.language or self._language)
+            replace(transcript, track=self.name, language=transcript.language or self.stages.language)
             for transcript in transcripts
         ]
 
     def _progress(self, level: float = 0.0, *, finished: bool = False) -> SourceProgress:
+        transcriber = self.stages.transcriber
         return SourceProgress(
             heard=self._heard,
             total=self._source.duration,
             speaking=self._speaking,
             level=level,
             skipped=self._source.skipped,
-            passes=self._transcriber.passes,
-            recognition_seconds=self._transcriber.recognition_seconds,
-            step=self._transcriber.step,
+            passes=transcriber.passes,
+            recognition_seconds=transcriber.recognition_seconds,
+            step=transcriber.step,
             track=self.name,
             finished=finished,
         )
@@ -285,6 +263,11 @@ class Listening:
         self._sources = sources
         self._closed = False
 
+    @property
+    def pass_began(self) -> float | None:
+        """When the unfinished pass of a recogniser began; None between passes."""
+        return None
+
     def pause(self, paused: bool) -> None:
         for source in self._sources:
             source.pause(paused)
@@ -336,31 +319,32 @@ class Hearing(Listening):
         """`oldest_waiting` returns the capture time of the oldest live sound that waits in a queue."""
         super().__init__((), *sources, origin=origin)
         self._tracks = tracks
-        self.listener = ListeningState(clock, oldest_waiting, self._pass_began)
+        self.listener = ListeningState(clock, oldest_waiting)
         self.transcripts = listen(self._to_the_end(sound), tracks, self.listener)
+
+    @property
+    def pass_began(self) -> float | None:
+        instants = (track.stages.transcriber.pass_began for track in self._tracks)
+        return next((began for began in instants if began is not None), None)
 
     def close(self) -> None:
         super().close()
         self.listener.close()
 
     def expect_language(self, language: str | None) -> None:
-        self._tracks[0].recogniser.expect_language(language)
+        self._tracks[0].stages.recogniser.expect_language(language)
 
     def be_cautious(self, caution: float) -> None:
         for track in self._tracks:
-            track.be_cautious(caution)
+            track.stages.transcriber.caution = caution
 
     def expect_words(self, words: tuple[str, ...]) -> None:
-        self._tracks[0].recogniser.expect_words(words)
+        self._tracks[0].stages.recogniser.expect_words(words)
 
     def repair_names(self, repairs: NameRepairs) -> None:
         for track in self._tracks:
-            track.repair_names(repairs)
+            track.stages.transcriber.names = repairs.of_track(track.name)
 
     def force(self) -> str | None:
-        conversation = self._tracks[0].conversation
+        conversation = self._tracks[0].stages.conversation
         return conversation.force() if conversation else None
-
-    def _pass_began(self) -> float | None:
-        """Return when the unfinished pass began, of whichever track; None between passes."""
-        return next((began for track in self._tracks if (began := track.pass_began) is not None), None)

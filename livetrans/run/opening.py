@@ -181,17 +181,16 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
         settings = with_field(settings, "recogniser.window", "auto" if transcribing.adaptive else None)
     shared, ids = _recogniser_of(settings, publish), count() if ids is None else ids
     reload = reloading_once("recogniser", [shared], publish)
-
-    def stages(recogniser: Recogniser, track: str | None = None, language: str | None = None) -> Stages:
-        transcriber = Transcriber(recogniser, transcribing, clock, ids, reload)
-        return Stages(VoiceActivityGate(settings.gate), transcriber, shared, track, language)
-
+    speakers, conversation = {}, None
     if settings.between:
         first, second = (spoken_code(code) or AUTO for code in settings.between.languages)
         conversation, speakers = Conversation((first, second)), settings.between.speakers
-        transcriber = Transcriber(shared, transcribing, clock, ids, reload, conversation)
+
+    def stages(recogniser: Recogniser, track: str | None = None, language: str | None = None) -> Stages:
+        transcriber = Transcriber(recogniser, transcribing, clock, ids, reload, conversation)
         gate = VoiceActivityGate(settings.gate)
-        return [Stages(gate, transcriber, shared, speakers=speakers, conversation=conversation)]
+        return Stages(gate, transcriber, shared, track, language, speakers, conversation)
+
     if settings.meeting is None:
         return [stages(shared)]
     mine, theirs = settings.meeting.names

@@ -45,7 +45,7 @@ from livetrans.run.backpressure import (
     Ladder,
     LatestPerSegment,
 )
-from livetrans.run.listening import Listening, ListeningState
+from livetrans.run.listening import Listening
 from livetrans.run.postponed import Postponed
 from livetrans.run.runner import Run
 from livetrans.run.translating import Translating
@@ -278,7 +278,7 @@ class Pipeline(Run):
             if has_changed and level == FINALS_FIRST and not self._has_advised:
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
-            self._look_for_hangs(now, listener, woke_at)
+            self._look_for_hangs(now, woke_at)
             if self._listening:
                 self._read_glossary()
 
@@ -295,11 +295,11 @@ class Pipeline(Run):
         needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
         return f"This machine is too slow for the translator{needs}; try a smaller one with --mt."
 
-    def _look_for_hangs(self, now: float, listener: ListeningState | None, woke_at: float) -> None:
+    def _look_for_hangs(self, now: float, woke_at: float) -> None:
         """Report calls that do not return; a stopped run does not wait for them."""
         translating_since = self._sampling_since if self._backlog.began is None else self._backlog.began
         calls = {
-            "listening": ("recogniser", listener.pass_began() if listener else None),
+            "listening": ("recogniser", self._listening.pass_began if self._listening else None),
             "translating": ("translator", translating_since),
         }
         for thread, (stage, began) in calls.items():
