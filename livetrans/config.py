@@ -613,6 +613,10 @@ PAPER_METHOD = "paper"
 """The `--method` that is `PAPER`, whatever --calm is."""
 
 
+RECORDED_METHOD = "recorded"
+"""The method of a run that shows captions as they were recorded, and translates nothing."""
+
+
 def with_preset(settings: Settings, preset: Settings) -> Settings:
     """Return the settings with decoding, mask and caution of a preset; the method stays.
 

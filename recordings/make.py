@@ -71,6 +71,7 @@ RECORDINGS = {
     "demo": Recording((Espeak("en-us", 150),)),
     "talk": Recording((Flite("rms"),)),
     "dialogue": Recording((Flite("slt"), Espeak("en-us+m3", 155))),
+    "conversation/en-de": Recording((Flite("slt"), Espeak("de", 150)), pause=1.2),
     "questions": Recording((Espeak("en-us+f2", 145),), pause=1.2),
     "numbers": Recording((Espeak("en-us+f3", 140),)),
     "long": Recording((Flite("slt"),)),

@@ -7,6 +7,8 @@ import importlib.util
 import json
 import re
 import sys
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +27,8 @@ def load_make() -> ModuleType:
 
 
 make = load_make()
-NAMES = sorted(make.RECORDINGS)
+NAMES = sorted(name for name in make.RECORDINGS if "/" not in name)
+CONVERSATION = FOLDER / "conversation" / "en-de.jsonl"
 
 
 def lines_of(name: str) -> list[str]:
@@ -60,6 +63,20 @@ def test_the_transcript_stream_is_of_this_recording_and_our_recogniser(name: str
     heard = words(" ".join(event["committed"] for event in finals))
     written = words(" ".join(lines_of(f"{name}.txt")))
     assert difflib.SequenceMatcher(a=written, b=heard, autojunk=False).ratio() > 0.8
+
+
+def test_the_conversation_has_each_line_in_its_language_and_translated() -> None:
+    events = [json.loads(line) for line in CONVERSATION.read_text(encoding="utf-8").splitlines()]
+    finals = [event for event in events if event["event"] == "transcript" and event["final"]]
+    turns = [
+        (speaker, " ".join(one["committed"] for one in of)) for speaker, of in groupby(finals, itemgetter("track"))
+    ]
+    written = lines_of("conversation/en-de.txt")
+    assert [speaker for speaker, _ in turns] == ["Ana", "Ben"] * (len(written) // 2)
+    assert [words(text) for _, text in turns] == [words(line) for line in written]
+    captions = [event for event in events if event["event"] == "caption" and event["final"]]
+    shown = {(one["segment_id"], one["language"]) for one in captions if one["text"] and not one["untranslated"]}
+    assert shown == {(one["segment_id"], "de" if one["track"] == "Ana" else "en") for one in finals}
 
 
 def test_phrases_lose_no_word_and_pause_as_planned() -> None:

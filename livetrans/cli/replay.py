@@ -14,7 +14,7 @@ import click
 
 from livetrans.audio.source import Part, ReplayClock
 from livetrans.base.clock import Clock, SystemClock
-from livetrans.base.errors import LivetransError, SessionError, UsageError, sentence
+from livetrans.base.errors import LivetransError, MissingModel, ModelError, SessionError, UsageError, sentence
 from livetrans.base.files import input_path, require_new_files, write_new
 from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant, was_given
@@ -22,7 +22,7 @@ from livetrans.cli.messages import say, warn
 from livetrans.cli.options import run_command, run_option, wants_screen
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
-from livetrans.config import PromptSettings, Settings, with_field
+from livetrans.config import RECORDED_METHOD, DecodingSettings, PromptSettings, Settings, with_field
 from livetrans.events import Gap, Notice, Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.effect import PIPE, SOUND, TRANSCRIPT
@@ -81,6 +81,12 @@ def _found(name: str) -> str:
     "the recording's name; a folder stands for {name}.srt in it. With several languages in --to there is a file for "
     "each, such as talk.de.srt.",
 )
+@run_option(
+    "--as-recorded",
+    is_flag=True,
+    everyday=True,
+    help="Show the captions of a session again. No model is needed, and nothing is translated or measured.",
+)
 @run_option("--force", is_flag=True, help="With -o: overwrite FILE if it exists.")
 @run_option(
     "--start", type=Parsed(instant), metavar="[H:]M:S", everyday=True, help="Begin there. Times are the recording's."
@@ -111,6 +117,7 @@ def command(
     speed: str,
     offline: bool,
     place: str | None,
+    as_recorded: bool,
     force: bool,
     start: float | None,
     end: float | None,
@@ -118,12 +125,12 @@ def command(
     repeats: int,
     format_: str,
 ) -> int:
-    """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for standard input.
+    """Show captions for FILE: sound, video, a session (.jsonl), or - for a pipe.
 
     Name a session as `livetrans sessions` lists it, or by the beginning of its name; `last` is the newest. Standard
-    input is a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
-    readable is shown and the exit code is 1. Several files, with --offline or --speed max, have a session each.
-    If Ctrl-C ends a replay with -o or at full speed, what was heard is kept, and the exit code is 130.
+    input is a recording, or raw PCM: 16 kHz, mono, 16 bits. If a file is damaged, everything readable is shown and the
+    exit code is 1. Several files, with --offline or --speed max, have a session each. Ctrl-C keeps what was heard; of
+    a replay with -o or at full speed the exit code is 130.
     """
     is_fast = offline or speed == "max" or compare is not None
     plan = Plan(
@@ -134,6 +141,7 @@ def command(
         Part(start or 0.0, end),
         _output_files(place, files) if place is not None else {},
         force,
+        as_recorded,
     )
     _check(plan)
     code = 0
@@ -171,6 +179,7 @@ class Plan:
     outputs: Mapping[str, Path]
     """The file of -o by recording; empty without -o."""
     force: bool
+    as_recorded: bool
     said: set[str] = field(default_factory=set)
     """The warnings about models that were given for an earlier file; they are not given again."""
 
@@ -301,6 +310,8 @@ def _open(plan: Plan, file: str) -> OpenSource:
     if path is not None and _kind(file) == TRANSCRIPT:
         from livetrans.session.recorded import RecordedTranscripts
 
+        if plan.as_recorded:
+            return _open_as_recorded(plan, path, clock, notices)
         transcripts = RecordedTranscripts(path, clock, real_time, notices)
         settings = replace(settings, recogniser=None, meeting=transcripts.meeting)
         if transcripts.between and not (settings.between or was_given("from") or was_given("to")):
@@ -311,7 +322,13 @@ def _open(plan: Plan, file: str) -> OpenSource:
                     f"{pair[1]}, or the other way round"
                 )
             settings = replace(settings, between=transcripts.between, sources=pair, targets=pair)
-        settings = choose_models(settings, warn_once)
+        try:
+            settings = choose_models(settings, warn_once)
+        except MissingModel as error:
+            with suppress(SessionError):
+                RecordedTranscripts(path, clock, real_time, with_captions=True)
+                raise ModelError(f"{error}; or add --as-recorded to see the captions in {path.name}") from None
+            raise
 
         def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
             notices.pass_to(publish)
@@ -341,3 +358,32 @@ def _open(plan: Plan, file: str) -> OpenSource:
     audio = AudioFile(path, clock, real_time, notices, plan.part)
     origin = replace(origin_of(path), start=plan.part.start, end=plan.part.end)
     return OpenSource(settings, clock, path.name, from_file(audio, origin, settings, clock, notices), notice, audio)
+
+
+def _open_as_recorded(plan: Plan, path: Path, clock: Clock, notices: Postponed[Notice | Gap]) -> OpenSource:
+    """Open a session whose captions are shown as they were recorded: the run has no model, and records nothing."""
+    from livetrans.run.translating import RecordedLane, Translating
+    from livetrans.session.recorded import RecordedTranscripts
+
+    transcripts = RecordedTranscripts(path, clock, plan.real_time, notices, with_captions=True)
+    recorded, output = transcripts.recorded, replace(plan.settings.output, record_session=False)
+    settings = Settings(
+        None,
+        sources=recorded.sources,
+        targets=recorded.targets,
+        meeting=transcripts.meeting,
+        between=transcripts.between,
+        decoding=DecodingSettings(RECORDED_METHOD),
+        output=output,
+    )
+    if not (plan.real_time and wants_screen(output)):
+        say(f"{path.name}: captions as they were recorded; nothing is translated.")
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        notices.pass_to(publish)
+        return open_recorded(transcripts, settings, publish, origin_of(path))
+
+    translating = Translating(
+        [RecordedLane(None, captions_of=transcripts.captions_of)], {"captions": RECORDED_METHOD}, lambda: None
+    )
+    return OpenSource(settings, clock, path.name, open_listening, as_recorded=lambda publish: translating)

@@ -23,7 +23,7 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Rest, Resuming, open_rest
-from livetrans.run.runner import OpenListening, PlainLoop, Run
+from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop, Run
 from livetrans.run.signals import end_without_terminal, ending_signals
 from livetrans.run.summary import RunSummary, measured
 from livetrans.serve.address import parse_serve_address
@@ -62,6 +62,8 @@ class OpenSource:
     """None for anything but a file of sound."""
     capturing: Sequence[Source] = ()
     """What is heard while models load."""
+    as_recorded: OpenTranslating | None = None
+    """What shows captions as they were recorded; None where a translator is loaded."""
     inputs: Sequence[Path] = ()
     """Files and sessions that the command reads: none of them is removed for its age."""
 
@@ -94,7 +96,7 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
         summary = RunSummary(say, records, writes_subtitles=writes_subtitles)
         shared = hub or server
         sinks: list[Sink] = [summary, *([shared.lines] if shared else []), *outlets]
-        translating = partial(open_translating, settings, clock)
+        translating = source.as_recorded or partial(open_translating, settings, clock)
         with summary:
             captions = captions or (LastCaptions(settings) if on_screen else None)
             sinks += [captions] if captions else []
@@ -143,7 +145,7 @@ def run_at_once(source: OpenSource, captions: LastCaptions | None = None, *, wri
     """Run in one plain loop, as fast as the machine can, always as lines; the arguments are those of `run_live`."""
     settings, clock = source.settings, source.clock
     records = open_records(settings.output)
-    translating = partial(open_translating, settings, clock)
+    translating = source.as_recorded or partial(open_translating, settings, clock)
     with RunSummary(say, records, writes_subtitles=writes_subtitles) as summary, _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
         kept = [captions] if captions else []
@@ -355,6 +357,9 @@ def _run_on_screen(
             asked.set()
             return count()
 
+        limits = (
+            ["synthetic voices only"] if source.embedded else ["captions as recorded"] if source.as_recorded else []
+        )
         leaves = privacy(pipeline.settings.language_model.server)
         app = LivetransApp(
             pipeline,
@@ -362,7 +367,7 @@ def _run_on_screen(
             source.title,
             save=save,
             ending_signals=signals,
-            limit=", ".join(filter(None, ["synthetic voices only" if source.embedded else "", leaves])),
+            limit=", ".join(filter(None, [*limits, leaves])),
             server=server,
             outlets=outlets,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from livetrans.base.installation import started_processes
 from livetrans.captions import Captions
-from livetrans.config import Settings, after_key
+from livetrans.config import RECORDED_METHOD, Settings, after_key
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -169,11 +169,12 @@ class Monitor:
         with self._lock:
             shown = self._shown
             measures = self.measures(language or shown.settings.target_language)
+            listened = 0.0 if self._is_recorded else self._listened
             pass_seconds = sum(track.recognition_seconds for track in self._progress.values())
             return replace(
                 shown,
                 **{one.name: one.metadata["compute"](measures) for one in fields(Snapshot) if one.metadata},
-                changes_per_minute=60 * measures.screen.changes / self._listened if self._listened > 0 else None,
+                changes_per_minute=60 * measures.screen.changes / listened if listened > 0 else None,
                 real_time_factor=pass_seconds / self._listened if pass_seconds and self._listened > 0 else None,
                 memory_bytes=memory_bytes,
             )
@@ -188,9 +189,18 @@ class Monitor:
         settings = self._shown.settings
         return self._measures[language if len(settings.targets) > 1 and not settings.between else None]
 
+    @property
+    def _is_recorded(self) -> bool:
+        return self._shown.settings.decoding.method == RECORDED_METHOD
+
     def _counts(self, result: Translation | Caption) -> bool:
-        """Return whether a caption counts: in a conversation each turn does once, in the language it was put into."""
+        """Return whether a caption counts: in a conversation each turn does once, in the language it was put into.
+
+        None does that was not made by this run.
+        """
         settings = self._shown.settings
+        if self._is_recorded:
+            return False
         if settings.between:
             return settings.shows(result.track, result.language)
         return not settings.is_microphone(result.track)

@@ -137,6 +137,17 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedLane(Lane):
+    """Shows what a recorded run showed, in all of its languages; nothing is translated."""
+
+    captions_of: Callable[[Transcript], Sequence[Caption]] = lambda transcript: ()
+
+    def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
+        for caption in self.captions_of(transcript):
+            publish(caption)
+
+
+@dataclass(frozen=True, slots=True)
 class Translating:
     """The translating side, ready to run."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from livetrans.base.clock import Clock, Pace
 from livetrans.base.errors import SessionError
-from livetrans.captions import corrected_transcript
+from livetrans.captions import corrected_caption, corrected_transcript
 from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key, with_field
 from livetrans.events import (
     Caption,
@@ -61,11 +62,15 @@ class RecordedTranscripts:
         clock: Clock,
         real_time: bool,
         notify: Callable[[Notice], None] | None = None,
+        *,
+        with_captions: bool = False,
     ) -> None:
         """Read the whole file, so that a bad one is reported before models are loaded.
 
+        `with_captions`: for `captions_of`. Nothing is measured anew then, so no transcript has a `captured_at`.
+
         Raises:
-            SessionError: it cannot be read, or holds no transcript.
+            SessionError: it cannot be read, or holds no transcript or none of the wanted captions.
         """
         self._clock, self._pace = clock, Pace(clock)
         self._real_time = real_time
@@ -73,12 +78,19 @@ class RecordedTranscripts:
         """The two tracks of a recorded meeting, with the languages of the microphone's; None for any other stream."""
         self.between: BetweenSettings | None = None
         """The languages of a recorded conversation and who speaks them, without its models."""
+        self.recorded = Settings()
+        """Those that the recorded run began with."""
+        self._shown: defaultdict[int, defaultdict[int, list[Caption]]] = defaultdict(lambda: defaultdict(list))
+        """By segment and revision."""
         self._recorded: list[_Timed] = []
         names: list[NameCorrected] = []
-        for item in _read(path, notify):
+        for item in _read(path, notify, with_captions=with_captions):
             if isinstance(item, NameCorrected):
                 names.append(item)
+            elif isinstance(item, Caption):
+                self._shown[item.segment_id][item.revision].append(item)
             elif isinstance(item, RunStarted):
+                self.recorded = item.settings
                 self.meeting, between = item.settings.meeting, item.settings.between
                 self.between = between and BetweenSettings(between.languages, between.names)
             else:
@@ -87,8 +99,14 @@ class RecordedTranscripts:
             for place, one in enumerate(self._recorded):  # At whatever moment of the run it was corrected.
                 right = corrected_transcript(one.transcript, name) or one.transcript
                 self._recorded[place] = replace(one, transcript=right)
+            for captions in (one for revisions in self._shown.values() for one in revisions.values()):
+                captions[:] = [corrected_caption(one, name) or one for one in captions]
         if not self._recorded:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
+        if with_captions:
+            if not self._shown:
+                raise SessionError(f"{path} holds no captions: leave out --as-recorded, and they are made anew.")
+            self._recorded = [replace(one, captured=None) for one in self._recorded]
         self.duration = max(item.transcript.end for item in self._recorded) or None
         """Source time at which the last word ends; None where the recording has no times."""
         self._closed = False
@@ -115,6 +133,15 @@ class RecordedTranscripts:
         for last in unfinished.values():
             yield last.as_final()
 
+    def captions_of(self, transcript: Transcript) -> list[Caption]:
+        """Return what was shown for a transcript, in every language.
+
+        For a final without captions that is the last of its segment.
+        """
+        shown = self._shown[transcript.segment_id]
+        revision = max(shown, default=0) if transcript.final else transcript.revision
+        return [replace(caption, transcript=transcript) for caption in shown.get(revision, ())]
+
     def pause(self, paused: bool) -> None:
         """Stop or resume the transcripts. The time between does not count."""
         self._pace.pause(paused)
@@ -124,14 +151,20 @@ class RecordedTranscripts:
         self._closed = True
 
 
-def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted | NameCorrected]:
-    """Yield transcripts, starts of runs and corrected names of a stream; of a segment nothing after its final."""
+def _read(
+    path: Path, notify: Callable[[Notice], None] | None, *, with_captions: bool
+) -> Iterator[_Timed | RunStarted | NameCorrected | Caption]:
+    """Yield transcripts, starts of runs, corrected names and captions of a stream.
+
+    No transcript of a segment follows its final.
+    """
+    wanted = ("transcript", "run_started", "name_corrected", *(["caption"] if with_captions else []))
     file = events_file(path)
     began = 0.0
     finished: set[int] = set()
     for number, values in read_lines(path, notify):
         kind = values.get("event", "transcript")
-        if kind not in ("transcript", "run_started", "name_corrected"):
+        if kind not in wanted:
             continue
         defaults = {"event": "transcript", "at": 0.0, "start": 0.0, "end": 0.0}
         try:
@@ -141,7 +174,7 @@ def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterato
         if isinstance(record.event, RunStarted):
             began = record.at  # The clock ran while the models loaded; that wait is not part of the speech.
             yield record.event
-        elif isinstance(record.event, NameCorrected):
+        elif isinstance(record.event, NameCorrected | Caption):
             yield record.event
         elif isinstance(record.event, Transcript) and record.event.segment_id not in finished:
             if record.event.final:

@@ -314,7 +314,8 @@ class LivetransApp(App[str]):
         self._row.show_answer(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
-        return " · ".join((keys.languages_of(self._pipeline.settings, self._detected), self._title, self._model))
+        languages = keys.languages_of(self._pipeline.settings, self._detected)
+        return " · ".join(filter(None, (languages, self._title, self._model)))
 
     async def action_target(self) -> None:
         """Show the captions in the next language, also after the end."""

@@ -139,7 +139,8 @@ def next_calm(run: Pipeline) -> str:
     """Choose the next calm setting, or the first if single settings were changed."""
     settings, names = run.settings, list(CALM)
     if found := without_effect("calm", Way(settings)):
-        return f"calm {found[0]}; m moves mask-k"
+        masks = without_effect("mask-k", Way(settings)) is None
+        return f"calm {found[0]}" + ("; m moves mask-k" if masks else "")
     name = names[(names.index(settings.calm) + 1) % len(names)] if settings.calm else names[0]
     run.change("calm", name)
     return f"calm: {name}"

@@ -14,6 +14,7 @@ from textual.events import Click
 from textual.widgets import Static
 
 from livetrans.base.text import display_width, duration, fitted, visible
+from livetrans.config import RECORDED_METHOD
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui.wrapped import drawn
 
@@ -98,8 +99,19 @@ def ne_compared(snapshot: Snapshot) -> str:
     return f"{ratio(snapshot.ne_compared)}, rt {ratio(snapshot.ne_retranslation)}"
 
 
+def calm(snapshot: Snapshot) -> str:
+    return RECORDED_METHOD if is_recorded(snapshot) else snapshot.settings.calm or CUSTOM
+
+
+def is_recorded(snapshot: Snapshot) -> bool:
+    """Return whether captions are shown as they were recorded: no setting of the run has made them."""
+    return snapshot.settings.decoding.method == RECORDED_METHOD
+
+
 def mask(snapshot: Snapshot) -> str:
     mask = snapshot.settings.mask
+    if is_recorded(snapshot):
+        return DASH
     return "none" if mask.mode == "none" else f"{mask.k} {mask.mode}"
 
 
@@ -131,7 +143,7 @@ def meter(level: float, cells: int) -> tuple[str, str]:
 
 CALM = Metric(
     "calm",
-    lambda s: s.settings.calm or CUSTOM,
+    calm,
     f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.",
 )
 CHANGES = Metric(
@@ -187,7 +199,7 @@ RESEARCH = (
             Metric("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
             Metric(
                 "bias",
-                lambda s: ratio(s.settings.decoding.bias),
+                lambda s: ratio(None if is_recorded(s) else s.settings.decoding.bias),
                 "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from "
                 "scratch gives; with window, only the end of the draft can change at any bias.",
                 keys="b/B",
