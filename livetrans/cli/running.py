@@ -118,8 +118,8 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
                         source,
                         pipeline.monitor.snapshot,
                         captions.save,
-                        server or hub,
-                        [*([hub] if hub and server else []), *outlets],
+                        hub or server,  # The code is for those who are elsewhere.
+                        [*([server] if hub and server else []), *outlets],
                     )
                     summary.lag = pipeline.monitor.snapshot().lag_median
                 except ScreenFailed as fault:

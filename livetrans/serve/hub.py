@@ -141,7 +141,7 @@ class HubPublisher:
         self._fault = ""
         self._publisher = ""
         self.readers = 0
-        """Connections that the hub has."""
+        """Connections that the hub has besides this one, of all its rooms."""
         self.puts = self.bytes = 0
         self.seconds = 0.0
         """Processor time of the thread."""
@@ -153,10 +153,6 @@ class HubPublisher:
     @property
     def is_open_to_others(self) -> bool:
         return True
-
-    @property
-    def status(self) -> str:
-        return f"{self.address} {self.who_can_read if self._fault else f'· {self.readers} connections'}"
 
     def start(self) -> None:
         """Begin to publish. A hub that does not answer is only reported.
@@ -269,7 +265,7 @@ class HubPublisher:
         self._put[name] = now, version
         if name == "now":
             words = self._hub.ask("GET", f"/pub/{self._hub.room}/status")[1].split()
-            self.readers = int(words[2]) if words[:2] == [b"Active", b"connections:"] else 0
+            self.readers = int(words[2]) - 1 if words[:2] == [b"Active", b"connections:"] else 0
 
     def _fail(self, fault: Exception) -> None:
         if not self._fault:

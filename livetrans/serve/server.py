@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from livetrans.base.errors import LivetransError
+from livetrans.base.text import counted
 from livetrans.serve.address import ServeAddress, token_for
 from livetrans.serve.connection import Connections, OnRead, ReaderConnection
 from livetrans.serve.lines import SharedLines
@@ -64,6 +65,10 @@ class CaptionServer:
     @property
     def readers(self) -> int:
         return self._connections.readers
+
+    @property
+    def status(self) -> str:
+        return f"{self.address} · {self.who_can_read} · {counted(self.readers, 'reader')}"
 
     def start(self) -> None:
         """Open the place, and serve in a thread.
