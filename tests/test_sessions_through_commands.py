@@ -188,7 +188,7 @@ class World:
         lines = (to_line(Record(0.0, one)) for one in kind.transcripts())
         places["STREAM"].write_text("\n".join(lines))
         places["NAMES"].write_text("\n".join(f"c{number},=,q{number}" for number in range(7)))
-        places["TERMS"].write_text("\n".join(f"term{number},Begriff{number}" for number in range(5000)))
+        places["TERMS"].write_text("\n".join(f"term{number},Begriff{number}" for number in range(2000)))
         words = (str(places.get(word, word)) for word in kind.command.split())
         return captions(self.do(" ".join(words), *kind.languages.split()))
 

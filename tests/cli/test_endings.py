@@ -326,7 +326,7 @@ def test_a_signal_at_any_moment_ends_the_lines_in_order(number: int, after: floa
     assert came_before(errors) or is_in_order(program.returncode, number, session)
 
 
-@pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, 2.0), *MOMENTS])
+@pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, 1.0), *MOMENTS])
 def test_a_signal_at_any_moment_ends_the_screen_in_order(number: int, after: float, tmp_path: Path) -> None:
     session = tmp_path / "session"
     terminal = Terminal(DEMO, "--session", session)
@@ -412,8 +412,15 @@ def test_a_replay_that_is_stopped_after_the_end_of_its_source_is_whole(tmp_path:
         assert "Written: " in said and (tmp_path / "demo.srt").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("kind", ["compare", "bench"])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        ("compare", signal.SIGTERM),
+        ("bench", signal.SIGHUP),
+        pytest.param("compare", signal.SIGHUP, marks=pytest.mark.long),
+        pytest.param("bench", signal.SIGTERM, marks=pytest.mark.long),
+    ],
+)
 def test_other_commands_end_on_any_signal_as_on_ctrl_c(
     kind: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

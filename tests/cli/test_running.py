@@ -257,7 +257,7 @@ def test_a_run_whose_screen_fails_goes_on_as_lines(
     monkeypatch.setattr(tui_app, "LivetransApp", Screen)
     monkeypatch.setattr(running, "wants_screen", lambda output: True)
     talk = tmp_path / "talk.jsonl"
-    heard = (Transcript(number, 0, "Good morning.", "", True, number, number + 0.5) for number in range(3))
+    heard = (Transcript(number, 0, "Good morning.", "", True, 0.3 * number, 0.3 * number + 0.1) for number in range(3))
     talk.write_text("".join(f"{to_line(Record(0.0, one))}\n" for one in heard), encoding="utf-8")
     code = run(["replay", str(talk), "--no-session"])
     shown = capsys.readouterr()

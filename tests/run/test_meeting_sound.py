@@ -64,7 +64,7 @@ def test_a_language_that_the_recogniser_does_not_know_is_refused_before_anything
 
 
 def test_bleed_gives_no_words_and_the_others_keep_theirs() -> None:
-    played = recording("dialogue")[: 20 * SAMPLE_RATE]
+    played = recording("dialogue")[: 12 * SAMPLE_RATE]
     finals = meeting(played, as_samples(bleed(played, -12, 0.04) + microphone(len(played))))
     assert words(finals["me"]) == []
     alone = meeting(played, np.zeros(len(played), np.int16))

@@ -67,7 +67,9 @@ def test_no_turn_is_translated_in_the_wrong_direction_and_none_is_undecided_afte
     assert all(shown[number] - start <= LATEST + 0.01 for number, start in starts.items())
 
 
-@pytest.mark.parametrize("turns_a_stretch", [3, 4, 20])
+@pytest.mark.parametrize(
+    "turns_a_stretch", [4, pytest.param(3, marks=pytest.mark.long), pytest.param(20, marks=pytest.mark.long)]
+)
 def test_turns_that_follow_without_a_pause_have_their_own_directions(turns_a_stretch: int) -> None:
     finals = captions = 0
     for seed in range(2):
