@@ -63,7 +63,6 @@ class Captions:
         return self._of.get(key[0], {}).get(key[1])
 
     def has_final(self, segment_id: int) -> bool:
-        """Return whether a segment is finished, in whatever language."""
         return any(caption.final for caption in self._of.get(segment_id, {}).values())
 
 

@@ -44,7 +44,6 @@ class ModelIdentity:
 
 
 def identify(model: LanguageModel, file: Path, prompt: Prompt, threads: int) -> ModelIdentity:
-    """Return the identity of a model that was loaded from `file`."""
     return ModelIdentity(
         file=file.name,
         size_bytes=file.stat().st_size if file.is_file() else 0,
@@ -91,7 +90,6 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def machine() -> dict[str, str]:
-    """Return the system, architecture, processor and number of cores."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),

@@ -173,7 +173,6 @@ class LevelMeter:
         return not self._thread.is_alive()
 
     def close(self) -> None:
-        """Release the device."""
         self._closed.set()
         if self._capture:
             self._capture.close()

@@ -121,7 +121,6 @@ class AudioFile:
         self._pause.close()
 
     def _read(self, count: int) -> NDArray[np.int16]:
-        """Return the next samples of the part."""
         samples = self._decoder.read(count if self._left is None else min(count, self._left))
         if self._left is not None:
             self._left -= len(samples)

@@ -83,7 +83,6 @@ class SourceTime:
         return self._decided()
 
     def flush(self) -> list[AudioChunk]:
-        """Return the chunks of all sound that is still held."""
         return self._decided(at_once=True)
 
     def _decided(self, *, at_once: bool = False) -> list[AudioChunk]:
@@ -197,7 +196,6 @@ class LiveSource:
 
     @property
     def name(self) -> str:
-        """What is captured, for the user."""
         return self.device
 
     def __iter__(self) -> Iterator[AudioChunk]:
@@ -235,7 +233,6 @@ class LiveSource:
             self._report_gap(self._time.skip_to(self._clock.now()).start_sample)
 
     def _read_capture(self) -> Iterator[AudioChunk]:
-        """Yield sound until the capture ends."""
         rate = self._capture.rate
         resampler = None if rate == SAMPLE_RATE else Resampler()
         for captured in self._capture.blocks():

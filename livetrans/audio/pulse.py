@@ -120,7 +120,6 @@ def list_played() -> tuple[list[Output], list[PlayingStream]]:
 
 
 def list_outputs(server: Any) -> list[Output]:
-    """Return the outputs of a connection's server."""
     server_info = server.server_info()
     return [
         Output(

@@ -106,7 +106,6 @@ class MeasuredRun:
         return next((row for row in self.rows if row.label == label), None)
 
     def units(self, label: str, repeat: int) -> MethodUnits:
-        """Return the units of a method in one repeat."""
         return [(one, self.file.units[repeat, one.segment_id, label]) for one in self.repeats[repeat]]
 
     def _scores(self, finals: tuple[str, ...]) -> dict[str, Score]:
@@ -222,11 +221,9 @@ class MeasuredMethod:
 
     @property
     def has_proposals(self) -> bool:
-        """Whether a draft model proposed anything."""
         return self.counts.stats.proposed_tokens > 0
 
     def spread(self, figure: Callable[[Repeat], float | None], scale: float = 1.0) -> Spread | None:
-        """Return a figure's spread over the repeats."""
         return spread_of(scaled(scale, figure(repeat)) for repeat in self.repeats)
 
     def against_baseline(self, figure: Callable[[Repeat], float | None], *, inverse: bool = False) -> Spread | None:
@@ -287,7 +284,6 @@ class MeasuredMethod:
 
     @cached_property
     def measures(self) -> list[CaptionMeasures]:
-        """Measures of the captions in each repeat."""
         return [measure_captions(self.streams, repeat.seconds) for repeat in self.repeats]
 
     @cached_property

@@ -242,7 +242,6 @@ def _over_latency(rows: Mapping[str, Sequence[Row]]) -> list[Panel]:
 
 
 def _valued(rows: Mapping[str, Sequence[Row]], figure: str) -> Iterator[tuple[str, Row, float]]:
-    """Yield the rows that have a figure, with the name of their run and its value."""
     for name, run in rows.items():
         for row in run:
             value = _value(row, figure)

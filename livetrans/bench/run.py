@@ -116,7 +116,6 @@ def parse_methods(text: str) -> tuple[Method, ...]:
 
 
 def split_methods(text: str) -> list[str]:
-    """Return the methods of a list as they are written, or those of a set."""
     parts = METHOD_SETS.get(text.strip(), text.split(","))
     return [part.strip() for part in parts if part.strip()]
 
@@ -268,7 +267,6 @@ class Bench:
             ratio.learn(self._models[label].prompt, final.stats)
 
     def translate(self, task: Task) -> list[Update]:
-        """Translate one segment by one method."""
         label = task.method.label
         models = self._models[label]
         sampling, maximum = self._header.sampling, self._header.maximum_output_tokens

@@ -135,7 +135,6 @@ class Update:
         return self.repeat, self.segment_id, self.method
 
     def without_last(self, k: int) -> str:
-        """Return the text without its last k tokens."""
         kept = len(self.tokens) - k
         return self.text if k == 0 else self.text[: self.ends[kept - 1]] if kept > 0 else ""
 

@@ -520,6 +520,5 @@ def _unsteady(run: MeasuredRun) -> Iterator[str]:
 
 
 def unit_name(unit: str) -> str:
-    """Return a unit of erasure in words."""
     names = {"model": "the model's own tokens", "flores101": "Flores-101 tokens", "flores200": "Flores-200 tokens"}
     return names.get(unit, f"{unit} tokens")

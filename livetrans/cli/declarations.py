@@ -139,7 +139,6 @@ def languages(text: str, *, word: str | None = None) -> tuple[str, ...]:
 
 
 def language(text: str, *, word: str | None = None) -> str:
-    """Return the code of one language, or `word`."""
     codes = languages(text, word=word)
     if len(codes) > 1:
         raise ValueError("is more than one language; name one.")
@@ -158,7 +157,6 @@ def language_pair(text: str) -> tuple[str, ...]:
 
 
 def track_names(text: str) -> tuple[str, ...]:
-    """Return two names with a comma between."""
     names = tuple(name.strip() for name in text.split(","))
     fits = all(name.isprintable() and 0 < display_width(name) <= LONGEST_NAME_COLUMNS for name in names)
     if len(set(names)) != 2 or len(names) != 2 or not fits:
@@ -210,7 +208,6 @@ def instant(text: str) -> float:
 
 
 def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Return the shell's completions of a session's name."""
     from livetrans.session.store import LAST, session_names
 
     names = [LAST, *session_names()]

@@ -138,7 +138,6 @@ def option_text(value: Any) -> Any:
 
 
 def _option(setting: Setting) -> RunOption:
-    """Return the option of a setting."""
     stated = setting.option
     name, _, value = stated.name.partition(" ")
     kind = setting.type.split()[0]
@@ -186,7 +185,6 @@ OPTIONS = {key: _option(setting) for key, setting in SETTINGS.items()}
 
 
 def server_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that does not run the options of a translator on a server."""
     for key in ("mt-key-file", "mt-model", "mt-server"):
         setting = SETTINGS[key]
         name, _, metavar = setting.option.name.partition(" ")

@@ -49,7 +49,6 @@ def _kind(file: str) -> str:
 
 
 def _found(name: str) -> str:
-    """Return the path of a file or session that a user named."""
     return name if name == STDIN else str(path_or_session(str(input_path(name))))
 
 

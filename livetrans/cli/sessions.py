@@ -214,7 +214,6 @@ def _say_unreadable(folder: Path, error: OSError) -> None:
 
 
 def _row(folder: Path, summary: Summary, size: int, width: int) -> str:
-    """Return the line of a session; `width` is that of the languages."""
     is_empty = summary.state in ("loading", "whole") and not summary.captions
     mark = "(empty) " if is_empty else "" if summary.state == "whole" else f"({summary.state}) "
     name, languages = visible(folder.name), visible(summary.languages)

@@ -113,7 +113,6 @@ class Decoder:
 
     @property
     def biased(self) -> bool:
-        """Whether it uses the bias."""
         return "bias" in self.uses
 
     @property
@@ -122,7 +121,6 @@ class Decoder:
         return self.model != _MODEL
 
     def model_class(self) -> type[LlamaModel]:
-        """Return the class that opens its models."""
         module, _, name = self.model.partition(":")
         found: type[LlamaModel] = getattr(import_module(module), name)
         return found

@@ -202,7 +202,6 @@ def _chat_template(model: LanguageModel) -> str:
 
 
 def _in_chat_template(model: LanguageModel, turns: Sequence[Turn]) -> str:
-    """Return the turns in the chat template that the file brings."""
     template = _chat_template(model)
     if not template:
         raise ModelError(f"{model.name} has no chat template; choose a prompt with --prompt")

@@ -39,12 +39,10 @@ class Prompt:
         return _speech_tokens(model, text, self.leading_space)
 
     def tokens(self, model: LanguageModel, text: str) -> list[int]:
-        """Return the whole prompt for a source text."""
         return [*self.before, *self.source_tokens(model, text), *self.after]
 
 
 def choose_template(model: LanguageModel) -> str:
-    """Return the name of the template that fits the model's metadata."""
     if family := getattr(model, "family", None):  # A server tells no metadata.
         return str(family)
     is_marked = all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>"))
@@ -167,7 +165,6 @@ TextOf = Callable[[Sequence[int]], str]
 
 
 def text_of_tokens(model: LanguageModel) -> TextOf:
-    """Return a function that turns the model's output tokens into text."""
     return lambda tokens: text_of_bytes(model.detokenize(tokens))
 
 

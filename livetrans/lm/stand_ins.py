@@ -180,13 +180,11 @@ class WithNames(ModelWrapper):
         ]
 
     def _in(self, context: Sequence[int]) -> list[Name]:
-        """Return the names in the source of a context."""
         if not self._names.tokens:
             return []
         return [self._names.names[token] for token in dict.fromkeys(context) if token in self._names.names]
 
     def plain(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Return the model's own tokens."""
         size, names = self._names.size, self._names.tokens
         return [names[token - size] if token >= size else token for token in tokens] if names else tokens
 

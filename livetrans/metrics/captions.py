@@ -52,7 +52,6 @@ class NormalizedErasure:
         self._open: dict[int, tuple[Sequence[Hashable], int]] = {}
 
     def add(self, segment_id: int, tokens: Sequence[Hashable], *, final: bool) -> None:
-        """Take the whole output of an update."""
         previous, erased = self._open.pop(segment_id, ((), 0))
         erased += erasure(previous, tokens)
         if not final:
@@ -68,7 +67,6 @@ class NormalizedErasure:
             self._rated_segments += 1
 
     def forget(self, segment_id: int) -> None:
-        """Drop a segment that has no last output."""
         self._open.pop(segment_id, None)
 
     @property
@@ -119,7 +117,6 @@ class ScreenErasure:
         self._settled_units = 0
 
     def add(self, caption: Caption) -> None:
-        """Take the segment's newest caption."""
         before = self._tail(caption.segment_id)
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
@@ -148,7 +145,6 @@ class ScreenErasure:
         return self.erased_units / self.units if self.units else None
 
     def _tail(self, segment_id: int) -> list[str]:
-        """Return the units on the screen from the segment on."""
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
 
 

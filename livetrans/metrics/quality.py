@@ -235,7 +235,6 @@ def subword_model(unit: str) -> Path:
 
 
 def subwords_ready(unit: str) -> bool:
-    """Return whether a subword unit can be used without a download."""
     return find_spec("sentencepiece") is not None and subword_model(unit).is_file()
 
 

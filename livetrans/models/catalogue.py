@@ -110,7 +110,6 @@ class Entry:
 
     @property
     def engine(self) -> str:
-        """The engine that computes a recogniser."""
         return WHISPER_CPP if self.is_one_file else FASTER_WHISPER if self.file == WEIGHTS else ONNX
 
     @property
@@ -269,7 +268,6 @@ def entry_of(wanted: str) -> Entry:
 
 
 def known_models() -> Catalogue:
-    """Return the catalogue that ships with livetrans."""
     return read_catalogue(data_folder("models") / "catalogue.toml")
 
 

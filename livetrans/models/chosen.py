@@ -118,7 +118,6 @@ def _on_server(settings: Settings, notify: Callable[[Notice], None]) -> Settings
 
 
 def _with_recogniser(settings: Settings, notify: Callable[[Notice], None]) -> Settings:
-    """Return the settings with the recogniser's path, and with what it has to know."""
     if settings.recogniser is None:
         return settings
     recogniser, model = settings.recogniser, choose_recogniser(settings)
@@ -300,7 +299,6 @@ def engines_of(wanted: str) -> tuple[str, ...]:
 
 
 def has_whisper_cpp() -> bool:
-    """Return whether whisper.cpp is installed."""
     return is_installed(_LIBRARY)
 
 

@@ -68,22 +68,18 @@ class FoundModel:
 
     @property
     def pulled(self) -> bool:
-        """Whether livetrans fetched it."""
         return receipt_path(self.path).exists()
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is in another program's cache."""
         return self.place in (_HUB_CACHE, _LLAMA_CACHE)
 
     @property
     def engine(self) -> str:
-        """The engine that computes a recogniser."""
         return engine_of(self.path)
 
     @property
     def embedded(self) -> bool:
-        """Whether it ships with livetrans."""
         return is_embedded(self.path)
 
     @property
@@ -198,7 +194,6 @@ def kind_of(path: Path) -> str | None:
 
 
 def _is_transducer(path: Path) -> bool:
-    """Return whether a folder holds a transducer, by the name of its encoder."""
     return any(ENCODER.fullmatch(file.name) for file in path.glob("encoder*.onnx"))
 
 

@@ -70,7 +70,6 @@ def is_translator(path: Path) -> bool:
 
 
 def is_stateful(path: Path) -> bool:
-    """Return whether the model keeps a recurrent state, by its architecture."""
     return _architecture(read_metadata(path)).startswith(_STATEFUL)
 
 

@@ -173,7 +173,6 @@ def _answer(path: str, begin: int = 0) -> Iterator[httpx2.Response]:
 
 @cache
 def _client() -> httpx2.Client:
-    """Return the client of all requests."""
     import httpx2
 
     hooks = {"request": [_refuse_unencrypted]}
@@ -236,7 +235,6 @@ def cached_files(folder: Path | None) -> Iterator[tuple[str, Path, str]]:
 
 
 def is_offline() -> bool:
-    """Return whether HF_HUB_OFFLINE forbids the network."""
     return bool(_constants().is_offline_mode())
 
 

@@ -49,13 +49,11 @@ class Receipt:
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the weights."""
         weights = (sha256 for name, sha256 in self.files.items() if name == WEIGHTS or ENCODER.fullmatch(name))
         return next(chain(weights, self.files.values()), None)
 
 
 def receipt_path(model: Path) -> Path:
-    """Return the path of a model's receipt."""
     return model.with_name(model.name + _RECEIPT_SUFFIX)
 
 
@@ -142,7 +140,6 @@ def verify(model: Path) -> list[str] | None:
 
 
 def remove(model: Path) -> None:
-    """Delete a pulled model and its receipt."""
     shutil.rmtree(model) if model.is_dir() else model.unlink()
     receipt_path(model).unlink(missing_ok=True)
 
@@ -160,7 +157,6 @@ def remove_unfinished(folder: Path, name: str) -> None:
 
 
 def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
-    """Return the files of the repository that belong to the model."""
     if not entry.is_one_file:
         files = [file for file in revision.siblings if _OF_RECOGNISER.fullmatch(file.rfilename)]
         files = files if any(file.rfilename == WEIGHTS for file in files) else _of_transducer(revision, entry.file)

@@ -94,7 +94,6 @@ def sound_of(word: str) -> str:
 
 
 def joined_sound(parts: Iterable[str]) -> str:
-    """Return the sounds of words that are said as one."""
     return re.sub(r"(.)\1+", r"\1", "".join(map(sound_of, parts)))
 
 
@@ -214,7 +213,6 @@ class Sounds:
         return found[0] if is_sure else None
 
     def _near(self, words: tuple[str, ...]) -> list[Near]:
-        """Return the spellings that these words nearly sound like."""
         if not (parts := self._parts(words)):
             return []
         sound = joined_sound(parts)

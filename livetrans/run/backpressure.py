@@ -89,12 +89,10 @@ class Backlog:
 
     @property
     def unfinished(self) -> list[Transcript]:
-        """The newest hypothesis of each segment without a final."""
         return [transcript for transcript, _ in self._latest.values() if not transcript.final]
 
     @property
     def finals(self) -> int:
-        """Number of finals that are not translated yet."""
         return len(self._finals)
 
     @property
@@ -109,7 +107,6 @@ class Backlog:
         self._latest[transcript.segment_id] = transcript, heard_at
 
     def take(self, transcript: Transcript, now: float) -> None:
-        """Record that the translator begins with an update."""
         self._in_hand, self.began = transcript, now
         latest, heard_at = self._latest.get(transcript.segment_id, (transcript, now))
         if transcript.final:
@@ -117,7 +114,6 @@ class Backlog:
         self._in_hand_since = heard_at if transcript.final or latest is transcript else now
 
     def done(self, now: float) -> None:
-        """Record that the update in hand is translated and published."""
         assert self._in_hand is not None and self.began is not None
         if self._in_hand.final:
             self._finals.pop(self._in_hand.segment_id, None)
@@ -144,7 +140,6 @@ class LatestPerSegment:
         self._waiting: deque[Transcript | Gap] = deque()
 
     def __iter__(self) -> Iterator[Transcript | Gap]:
-        """Iterate over the waiting updates, oldest first."""
         return iter(self._waiting)
 
     def put(self, update: Transcript | Gap) -> Coalesced | None:
@@ -167,7 +162,6 @@ class LatestPerSegment:
         return next((waiting for waiting in self._waiting if partials or not _is_partial(waiting)), None)
 
     def take(self, *, partials: bool = True) -> Transcript | Gap | None:
-        """Remove and return the update that `first` returns."""
         first = self.first(partials=partials)
         if first is not None:
             self._waiting.remove(first)

@@ -35,7 +35,6 @@ class Way:
 
     @property
     def is_fast(self) -> bool:
-        """Whether it runs as fast as the machine can."""
         return self.has("offline") or self.values.get("speed") == "max"
 
     @property

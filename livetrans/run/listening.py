@@ -81,7 +81,6 @@ class ListeningState:
             self._change.notify_all()
 
     def wait_while_held(self) -> None:
-        """Wait until sound may be taken."""
         with self._change:
             self._change.wait_for(lambda: self.closed or not self._holds)
 
@@ -119,7 +118,6 @@ class TrackStages:
         """Whether a failure left sound of a chunk unheard."""
 
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
-        """Take sound; yield the updates that follow."""
         self.stages.transcriber.step_factor = step_factor
         self._has_rest = True
         for passed in self._filter.feed(chunk) if self._filter else (chunk,):

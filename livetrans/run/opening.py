@@ -255,7 +255,6 @@ def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda even
 def open_recorded(
     source: RecordedTranscripts, settings: Settings, publish: Publish, origin: Origin | None = None
 ) -> Listening:
-    """Open a recorded transcript stream, which needs no recogniser."""
     speakers = settings.between.speakers if settings.between else {}
 
     def transcripts() -> Iterator[Transcript]:

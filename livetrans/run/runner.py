@@ -82,7 +82,6 @@ class Run(ABC):
         self._ended = threading.Event()
 
     def add(self, sink: Sink) -> None:
-        """Pass what is published from now on to another sink."""
         self._publisher.add(sink)
 
     def start(self, *sinks: Sink) -> None:

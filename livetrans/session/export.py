@@ -78,7 +78,6 @@ class LastCaptions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no caption has come."""
         return all(caption.segment_id < 0 for caption in self._captions)
 
     @property
@@ -173,7 +172,6 @@ _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
 
 
 def _labelled(lines: Sequence[str], track: str | None) -> Sequence[str]:
-    """Return the lines with the name of their track before the first one."""
     return [track_label(track) + lines[0], *lines[1:]] if lines else lines
 
 

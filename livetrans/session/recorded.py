@@ -215,7 +215,6 @@ class Unfinished:
     _runs: int = 0
 
     def note(self, record: Record) -> None:
-        """Note the next event of the session."""
         self.at = record.at
         match record.event:
             case RunStarted(settings=settings, origin=origin):
@@ -264,7 +263,6 @@ class Unfinished:
 
     @property
     def next_segment(self) -> int:
-        """The id of the next new segment."""
         return max(self._newest, default=-1) + 1
 
     def rest(self, track: str | None, length: float) -> float | None:

@@ -136,7 +136,6 @@ class SessionRecorder:
 
     @property
     def summary(self) -> Summary:
-        """The summary of the session so far."""
         return self._summarising.summary
 
     def _write_summary(self) -> None:

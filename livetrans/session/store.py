@@ -185,7 +185,6 @@ def facts_of(folder: Path, summary: Summary) -> dict[str, Any]:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files of a session."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -279,7 +278,6 @@ def origin_of(path: Path) -> Origin:
 
 
 def session_names() -> list[str]:
-    """Return the names of the sessions in the user's data folder, sorted."""
     return sorted(path.parent.name for path in sessions_folder().glob(f"*/{EVENTS_FILE}"))
 
 

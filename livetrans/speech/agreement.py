@@ -41,7 +41,6 @@ class LocalAgreement:
 
     @property
     def is_new(self) -> bool:
-        """Whether no word was heard yet."""
         return not (self.committed or self.tail)
 
     @property

@@ -108,7 +108,6 @@ class Transcriber:
         return min(max(STEP_PASSES * self._mean_pass_seconds, SHORTEST_STEP), LONGEST_STEP)
 
     def feed(self, chunk: SpeechChunk) -> list[Transcript]:
-        """Take speech; return the updates that follow."""
         transcripts: list[Transcript] = []
         if len(self._buffer) and len(chunk.samples) and chunk.start_sample != self._buffer.end_sample:
             transcripts += self.flush()  # Sound was lost in between: the two sides are not one utterance.
@@ -219,7 +218,6 @@ class Transcriber:
     def _take(
         self, hypothesis: Hypothesis, stats: RecognitionStats, *, final: bool, may_end: bool = False
     ) -> list[Transcript]:
-        """Return the updates that follow from the words of the whole buffer."""
         self._new_samples = 0
         words = self._source_words(hypothesis)
         has_lost = self._has_lost_words(words)
@@ -258,7 +256,6 @@ class Transcriber:
         return self._segments.update(final=final, may_end=may_end)
 
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
-        """Return what the recogniser hears, in a conversation in the language that is spoken."""
         if self._conversation is None:
             return self._recognise_in(None, samples, final)
         attempt = partial(self._recognise_in, samples=samples, final=final)

@@ -119,7 +119,6 @@ class WhisperRecogniser(WhisperPasses):
 
 
 def cuda_devices() -> int:
-    """Return how many CUDA devices CTranslate2 can use."""
     import ctranslate2
 
     count: int = ctranslate2.get_cuda_device_count()
@@ -127,7 +126,6 @@ def cuda_devices() -> int:
 
 
 def _load(settings: RecogniserSettings, config: dict[str, Any]) -> Any:
-    """Return faster-whisper's model of the settings' folder."""
     from faster_whisper import WhisperModel
 
     try:

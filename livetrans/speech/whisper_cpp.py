@@ -182,7 +182,6 @@ class WhisperCppRecogniser(WhisperPasses):
 
     @property
     def process_id(self) -> int:
-        """The process that computes."""
         return self._process.id
 
     @property

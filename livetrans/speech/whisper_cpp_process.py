@@ -49,14 +49,12 @@ class Model:
         self.languages = [cpp.whisper_lang_str(number) for number in range(cpp.whisper_lang_max_id() + 1)]
 
     def take(self, request: dict[str, Any], stream: IO[bytes]) -> dict[str, Any]:
-        """Read the features that follow a request from the stream."""
         frames = request["features"]
         features = np.frombuffer(stream.read(4 * self._bands * frames), "<f4").astype(np.float32)
         _check("features", cpp.whisper_set_mel(self._context, features, frames, self._bands))
         return {}
 
     def detect(self) -> dict[str, Any]:
-        """Return the probabilities of the languages."""
         probabilities = np.zeros(len(self.languages), np.float32)
         best = cpp.whisper_lang_auto_detect(self._context, 0, self._threads, probabilities)
         _check("detection", min(best, 0))

@@ -299,7 +299,6 @@ def _performance_cores() -> int:
 
 
 def most_tokens(length: float) -> int:
-    """Return the limit of new tokens in a pass over `length` seconds of sound."""
     return SPARE_TOKENS + round(TOKENS_PER_SECOND * length)
 
 

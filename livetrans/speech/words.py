@@ -225,7 +225,6 @@ class OpenSegments:
         return [self._final(words) for words in self._parts()]
 
     def _parts(self) -> list[tuple[Word, ...]]:
-        """Return the words of each open segment."""
         parts: list[tuple[Word, ...]] = []
         rest = (*self.committed, *self.partial)
         while rest:

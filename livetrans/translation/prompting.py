@@ -81,7 +81,6 @@ class Prompts:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The terms in the last prompt."""
         return tuple(term for term, _ in self._terms)
 
     def _keeps(self, wanted: Wanted) -> bool:
@@ -115,7 +114,6 @@ class Prompts:
         return self._prompt_for(tuple(self._pairs), pairs)
 
     def remember(self, source: str, translation: str) -> None:
-        """Add a final to the earlier sentences."""
         if translation:
             self._pairs.append((source, translation))
 

@@ -388,7 +388,6 @@ class LivetransApp(App[str]):
         self._row.end_answer()
 
     def action_names(self) -> None:
-        """Correct a name of the last captions."""
         settings = self._pipeline.settings
         if self._phase is Phase.ENDED or settings.prompt.repair == "none":
             self._row.show_answer(HAS_ENDED if self._phase is Phase.ENDED else keys.NO_REPAIR)

@@ -86,7 +86,6 @@ class Board:
 
     @property
     def history(self) -> list[Caption]:
-        """The captions that became history."""
         return self._found(self._history)
 
     def _found(self, keys: Iterable[Key]) -> list[Caption]:

@@ -86,7 +86,6 @@ class FinishedCaption(WrappedText):
         return self.caption.track != other.caption.track and self.caption.start < other.caption.start
 
     def contains(self, text: str) -> bool:
-        """Return whether caption or source contain the text, in any case."""
         return text.casefold() in f"{self.caption.source}\n{self.caption.text}".casefold()
 
     def show_source(self, shown: bool) -> None:

@@ -111,7 +111,6 @@ COMMANDS = (
 
 
 def bindings() -> list[BindingType]:
-    """Return the commands as Textual's bindings."""
     made: list[BindingType] = []
     for word, commands in groupby(COMMANDS, lambda command: command.word):
         pair = list(commands)

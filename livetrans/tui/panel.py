@@ -136,7 +136,6 @@ def meter_share(level: float) -> float:
 
 
 def meter(level: float, cells: int) -> tuple[str, str]:
-    """Return the full and the empty part of a meter of `cells` cells."""
     full = round(meter_share(level) * cells)
     return "━" * full, "╌" * (cells - full)
 

@@ -126,7 +126,6 @@ class Loading(Vertical):
         self._text.update(visible(text))
 
     def set_rows(self, rows: int) -> None:
-        """Set the rows that captions will have."""
         self.styles.height, self.visible = rows, True
 
 

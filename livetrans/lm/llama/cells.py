@@ -25,7 +25,6 @@ _CONTEXT, _MOVING = 0, 1
 
 
 def runs_on_cpu() -> bool:
-    """Return whether models are evaluated by the CPU."""
     return not llama_cpp.llama_supports_gpu_offload()
 
 
