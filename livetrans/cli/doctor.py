@@ -34,7 +34,8 @@ def command(settings: Settings, as_json: bool) -> int:
 
     findings: list[Finding] = []
     measured: dict[str, Any] = {}
-    for finding in examine(settings, measured, _show_progress, warn):
+    progress = say if sys.stderr.isatty() else lambda text: None
+    for finding in examine(settings, measured, progress, warn):
         findings.append(finding)
         if not as_json:
             _show(finding)
@@ -45,12 +46,6 @@ def command(settings: Settings, as_json: bool) -> int:
     else:
         click.echo(_conclusion(findings))
     return int(broken)
-
-
-def _show_progress(text: str) -> None:
-    """Print on a terminal what is being measured."""
-    if sys.stderr.isatty():
-        say(text)
 
 
 def _show(finding: Finding) -> None:

@@ -25,13 +25,15 @@ from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
     choose_recogniser,
     choose_translators,
+    decline,
     fetchable_pair,
     find_named,
+    lacking,
     languages_of,
+    was_declined,
 )
 from livetrans.models.find import FoundModel, find_models, pull_folder, search_folders, size_on_disk
 from livetrans.models.hub import is_offline
-from livetrans.models.offering import decline, lacking, was_declined
 from livetrans.models.pulls import (
     completed,
     pull,

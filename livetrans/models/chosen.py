@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,6 +40,7 @@ from livetrans.models.find import (
     find_models_apart,
     is_embedded,
     kind_of,
+    pull_folder,
 )
 from livetrans.models.gguf import is_gguf, is_stateful
 
@@ -54,6 +54,8 @@ GPU = "gpu"
 GPU_UNUSED = "whisper.cpp could not start the GPU and runs on the processor, where --engine faster-whisper is faster."
 
 _LIBRARY = "_pywhispercpp"
+_DECLINED = ".declined"
+"""The file with the kinds of models that the user did not want, one line per question."""
 _NVIDIA = Path("/dev/nvidiactl")
 _GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
 _NAMED_BY = {
@@ -181,6 +183,49 @@ def choose_recogniser(settings: Settings) -> FoundModel:
     return model
 
 
+def lacking(settings: Settings) -> Mapping[str, FoundModel | None]:
+    """Return the kinds of models that a run lacks: no model, or only an embedded one, knows the languages.
+
+    Each has the embedded model that runs without it. Nothing takes the place of a model that an option or the
+    configuration names; if that is an embedded one, nothing is lacking.
+    """
+    assert settings.recogniser is not None
+    wanted: dict[str, FoundModel | None] = {}
+    needed: list[tuple[str, Callable[[Settings], list[FoundModel]], bool]] = [
+        (RECOGNISER, lambda given: [choose_recogniser(given)], settings.recogniser.model != UNNAMED)
+    ]
+    if not settings.language_model.server:
+        needed.append((TRANSLATOR, choose_translators, settings.language_model.model != UNNAMED))
+    for kind, choose, named in needed:
+        model = None
+        with suppress(ModelError):
+            model, *_ = choose(settings)
+        if named and model and model.embedded:
+            return {}
+        if not named and (model is None or model.embedded):
+            wanted[kind] = model
+    return wanted
+
+
+def was_declined(kinds: Iterable[str]) -> bool:
+    """Return whether the user did not want to fetch models of these kinds."""
+    with suppress(OSError, ValueError):
+        return _line(kinds) in (pull_folder() / _DECLINED).read_text(encoding="utf-8").splitlines(keepends=True)
+    return False
+
+
+def decline(kinds: Iterable[str]) -> None:
+    """Remember that the user does not want to fetch models of these kinds, as far as that can be written."""
+    with suppress(OSError):
+        pull_folder().mkdir(parents=True, exist_ok=True)
+        with (pull_folder() / _DECLINED).open("a", encoding="utf-8") as stream:
+            stream.write(_line(kinds))
+
+
+def _line(kinds: Iterable[str]) -> str:
+    return " and ".join(kinds) + "\n"
+
+
 def find_model(
     kind: str,
     name: Path | str | None = None,
@@ -203,7 +248,13 @@ def find_model(
     allowed = [model for model in found if not engines or model.engine in engines]
     fitting = [model for model in allowed if (model.entry or not model.elsewhere) and model.fits(languages)]
     if fitting:
-        return min(fitting, key=partial(_rank, engines=engines))
+
+        def rank(model: FoundModel) -> tuple[bool, bool, int]:
+            # It is not known what languages a transducer of no catalogue knows.
+            unknown = model.engine == ONNX and model.entry is None
+            return model.embedded, unknown, engines.index(model.engine) if engines else 0
+
+        return min(fitting, key=rank)
     spoken = " and ".join(code for code in languages.spoken if code != AUTO)
     if kind == TRANSLATOR and languages.directions:
         fault = f"no installed translator covers {languages}"
@@ -346,12 +397,6 @@ def _find_named(kind: str, name: str, languages: RunLanguages) -> FoundModel:
     if kind == TRANSLATOR and is_stateful(model.path):
         raise ModelError(f"{model.name} {STATEFUL_ADVICE}")
     return model
-
-
-def _rank(model: FoundModel, engines: tuple[str, ...]) -> tuple[bool, bool, int]:
-    """Return how late a fitting model comes. It is not known what languages a transducer of no catalogue knows."""
-    unknown = model.engine == ONNX and model.entry is None
-    return model.embedded, unknown, engines.index(model.engine) if engines else 0
 
 
 def _candidates(kind: str) -> list[FoundModel]:

@@ -75,7 +75,7 @@ def add_spelling(path: Path, written: str, heard: str) -> None:
         delimiter, columns = _columns(line)
         columns += [""] * (3 - len(columns))
         spellings = [part.strip() for part in columns[2].split("|") if part.strip()]
-        changed = [part for part in spellings if _spelling(part)[0].casefold() != heard.casefold()]
+        changed = [part for part in spellings if for_language(part)[0].casefold() != heard.casefold()]
         if term.text.casefold() == written.casefold():
             is_written = True
             changed.append(heard)
@@ -108,7 +108,7 @@ def _term(line: str) -> Term | None:
     is_long = len(columns) == 1 and len(text.split()) > LONGEST
     if not any(map(str.isalnum, text)) or any(others) or is_long:
         return None
-    spellings = (_spelling(part) for part in heard.split("|"))
+    spellings = (for_language(part) for part in heard.split("|"))
     return Term(text, text if translation == KEEP else translation, tuple(one for one in spellings if one[0]))
 
 
@@ -118,8 +118,8 @@ def _columns(line: str) -> tuple[str, list[str]]:
     return delimiter, next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
 
 
-def _spelling(text: str) -> tuple[str, str]:
-    """Return a spelling, and the code of the language that it is for; an empty code for all."""
+def for_language(text: str) -> tuple[str, str]:
+    """Return a spelling or a translation, and the code of the language that it is for; an empty code for all."""
     code, colon, rest = text.partition(":")
     if colon and code.strip().lower() in LANGUAGES:
         return rest.strip(), code.strip().lower()

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from livetrans.base.languages import LANGUAGES, Language, same_written_language
+from livetrans.base.languages import Language, same_written_language
 from livetrans.base.text import has_unspaced_script
 from livetrans.config import Term
+from livetrans.names.file import for_language
 from livetrans.names.repair import Spellings, forms_of, tokens_of
 from livetrans.names.sounds import LANGUAGES as WITH_COMMON_WORDS
 from livetrans.names.sounds import common_words
@@ -72,10 +73,9 @@ def _into(term: Term, target: Language, is_first: bool) -> str:
     if term.translation == term.text:
         return term.text
     for part in term.translation.split("|"):
-        code, colon, rest = part.partition(":")
-        has_code = colon and code.strip().lower() in LANGUAGES
-        if same_written_language(code.strip().lower(), target.code) if has_code else is_first:
-            return rest.strip() if has_code else part.strip()
+        text, code = for_language(part)
+        if same_written_language(code, target.code) if code else is_first:
+            return text
     return ""
 
 
@@ -112,13 +112,12 @@ class Glossary:
 
     def _is_another_word(self, text: str, begin: int, end: int, wanted: Wanted) -> bool:
         """Return whether a name of one word may be a common one: in another case, or where a sentence begins."""
-        if not wanted.is_name or " " in wanted.term or not self._may_be_common(wanted.term):
+        name = wanted.term
+        may_be_common = self._common is None or len(name) < SHORTEST_COMMON or name.casefold() in self._common
+        if not wanted.is_name or " " in name or not may_be_common:
             return False
         begins = self._common is not None and _SENTENCE_END.search(text[:begin]) is not None
-        return begins or text[begin:end] != wanted.term
-
-    def _may_be_common(self, name: str) -> bool:
-        return self._common is None or len(name) < SHORTEST_COMMON or name.casefold() in self._common
+        return begins or text[begin:end] != name
 
 
 def kept(due: Counter[Wanted], caption: str) -> int:

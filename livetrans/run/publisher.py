@@ -80,7 +80,7 @@ class Publisher:
     def record_sound(self, chunk: AudioChunk) -> None:
         """Hand sound to the session recorder, if there is one."""
         with self._lock:
-            slow = [(queue.sink, queue.put(chunk)) for queue in self._queues if _records_sound(queue.sink)]
+            slow = [(queue.sink, queue.put(chunk)) for queue in self._queues if queue.records_sound]
         self._report(slow)
 
     def flush(self) -> None:
@@ -129,6 +129,10 @@ class _SinkQueue:
         self._has_failed = False
         self._thread = threading.Thread(target=self._serve, name=f"sink {type(sink).__name__}", daemon=True)
         self._thread.start()
+
+    @property
+    def records_sound(self) -> bool:
+        return isinstance(self.sink, SessionRecorder) and self.sink.records_sound
 
     def put(self, item: Record | AudioChunk) -> SinkTooSlow | None:
         """Add an item; return what there is to report, the first time that many wait, or that sound is left out."""
@@ -186,7 +190,3 @@ class _SinkQueue:
             # Events are still recorded if only the sound cannot be.
             self._has_failed = isinstance(item, Record)
             self._on_failure(self.sink, error)
-
-
-def _records_sound(sink: Sink) -> bool:
-    return isinstance(sink, SessionRecorder) and sink.records_sound

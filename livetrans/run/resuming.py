@@ -119,6 +119,8 @@ def open_rest(
 ) -> Listening:
     """Open what a session lacks as the listening side of a run; the recogniser is loaded if sound is left.
 
+    First come finals that lack captions, then the sound that is left, one track after the other.
+
     Raises:
         ModelError: the recogniser cannot be used.
         UsageError: it does not know a language.
@@ -126,33 +128,24 @@ def open_rest(
     finals = unfinished.transcripts({rest.track: rest.begin for rest in rests})
     stages = open_stages(settings, clock, publish, count(unfinished.next_segment)) if rests else []
     of_track = {one.track: one for one in stages}
-    return _HearingRest(
-        finals, rests, [TrackStages(rest.source, of_track[rest.track], publish) for rest in rests], clock
-    )
+    tracks = [TrackStages(rest.source, of_track[rest.track], publish) for rest in rests]
 
+    def sound() -> Sound:
+        for rest, track in zip(rests, tracks, strict=True):
+            for chunk in rest.chunks:
+                yield track, chunk
+            yield track, None
 
-class _HearingRest(Hearing):
-    """Finals that lack captions, and then the sound that is left, one track after the other."""
-
-    def __init__(
-        self, finals: Iterable[Transcript], rests: Sequence[Rest], tracks: Sequence[TrackStages], clock: Clock
-    ) -> None:
-        super().__init__(_sound_of(rests, tracks), tracks, clock, *(rest.source for rest in rests))
-        self.transcripts = self._after(finals, self.transcripts)
-
-    def _after(self, finals: Iterable[Transcript], heard: Iterable[Transcript]) -> Iterator[Transcript]:
+    def transcripts(heard: Iterable[Transcript]) -> Iterator[Transcript]:
         for final in finals:
-            if self._closed:
+            if hearing.listener.closed:
                 return
             yield final
         yield from heard
 
-
-def _sound_of(rests: Sequence[Rest], tracks: Sequence[TrackStages]) -> Sound:
-    for rest, track in zip(rests, tracks, strict=True):
-        for chunk in rest.chunks:
-            yield track, chunk
-        yield track, None
+    hearing = Hearing(sound(), tracks, clock, *(rest.source for rest in rests))
+    hearing.transcripts = transcripts(hearing.transcripts)
+    return hearing
 
 
 def without_bleed(played: Iterable[AudioChunk], heard: Iterable[AudioChunk]) -> Iterator[AudioChunk]:

@@ -277,8 +277,18 @@ def _open_lane(
     *,
     first: tuple[Language, Language] | None = None,
 ) -> Lane:
-    """Open a lane; `first` is the run's first direction, which the glossary's translations are for."""
-    model, draft_model = _with_names(settings, model, prompt, pair, draft_model)
+    """Open a lane; `first` is the run's first direction, which the glossary's translations are for.
+
+    Its models have the tokens of names, if names need them and its languages have stand-ins.
+    """
+    known = stand_ins(*pair) if TEMPLATES[prompt.name].breaks_names else ()
+    size = getattr(model, "vocabulary_size", 0)
+    if known and size and not DECODERS[settings.decoding.method].has_own_model:
+        tokens = NameTokens(model, size, known)
+        if draft_model:
+            named = WithNames(draft_model.model, tokens, draft_model.vocabulary_size)
+            draft_model = replace(draft_model, model=named, vocabulary_size=None)
+        model = WithNames(model, tokens)
     prompts = Prompts(
         model,
         prompt,
@@ -290,25 +300,6 @@ def _open_lane(
         notify=notify,
     )
     return Lane((Translator(model, draft_model), prompts, Presenter(text_of_tokens(model))), pair[1].code)
-
-
-def _with_names(
-    settings: Settings,
-    model: LanguageModel,
-    prompt: Prompt,
-    pair: tuple[Language, Language],
-    draft_model: DraftModel | None,
-) -> tuple[LanguageModel, DraftModel | None]:
-    """Return the lane's models with the tokens of names, if names need them and its languages have stand-ins."""
-    known = stand_ins(*pair) if TEMPLATES[prompt.name].breaks_names else ()
-    size = getattr(model, "vocabulary_size", 0)
-    if not known or not size or DECODERS[settings.decoding.method].has_own_model:
-        return model, draft_model
-    tokens = NameTokens(model, size, known)
-    if draft_model:
-        named = WithNames(draft_model.model, tokens, draft_model.vocabulary_size)
-        draft_model = replace(draft_model, model=named, vocabulary_size=None)
-    return WithNames(model, tokens), draft_model
 
 
 def open_draft_model(

@@ -203,16 +203,12 @@ class WhisperPasses(ABC):
         """Return how many frames to encode for `frames` of sound; 30 s until the language is known."""
         is_full = {"full": True, "partials": final, "always": False}.get(self._window)
         if is_full is None:
-            is_full = self._affords(FINAL_SECONDS if final else PARTIAL_SECONDS)
+            is_full = min(self._full_seconds, default=math.inf) <= (FINAL_SECONDS if final else PARTIAL_SECONDS)
         if is_full or language is None:
             return FULL_WINDOW
         rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
         wanted = math.ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
         return min(max(wanted, LEAST_WINDOW), FULL_WINDOW)
-
-    def _affords(self, seconds: float) -> bool:
-        """Return whether a pass with a full window takes so long at most, by the fastest of the latest passes."""
-        return min(self._full_seconds, default=math.inf) <= seconds
 
     @abstractmethod
     def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -59,8 +59,8 @@ class ReadersBar(WrappedText):
     def __init__(self, server: Served | None, outlets: Sequence[Outlet] = ()) -> None:
         super().__init__(id="readers")
         self._server, self._outlets = server, outlets
-        self._readers, self._statuses = 0, [""] * len(outlets)
-        self._who_can_read = server.who_can_read if server else ""
+        self._shown = 0, "", [""] * len(outlets)
+        """The number of readers, who can read, and how sending goes."""
         self.display = bool(server or outlets)
 
     def on_mount(self) -> None:
@@ -69,28 +69,28 @@ class ReadersBar(WrappedText):
 
     def _count(self) -> None:
         readers, who = (self._server.readers, self._server.who_can_read) if self._server else (0, "")
-        statuses = [one.status for one in self._outlets]
-        if (readers, who, statuses) != (self._readers, self._who_can_read, self._statuses):
-            self._readers, self._who_can_read, self._statuses = readers, who, statuses
+        now = readers, who, [one.status for one in self._outlets]
+        if now != self._shown:
+            self._shown = now
             self.change(layout=False)
 
     def wrap(self, width: int) -> list[Content]:
-        return self._wrapped_for(self._readers, width, self._statuses)
+        return self._wrapped_for(self._shown[0], width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._wrapped_for(MOST_READERS, width, self._statuses))
+        return len(self._wrapped_for(MOST_READERS, width))
 
-    def _wrapped_for(self, readers: int, width: int, statuses: Sequence[str]) -> list[Content]:
+    def _wrapped_for(self, readers: int, width: int) -> list[Content]:
         server = self._server
         text = f"{server.address} · {server.who_can_read} · {counted(readers, 'reader')}" if server else ""
         rows = in_lines(Content(text), width) if server else []
-        return rows + [Content(fitted(status, width)) for status in statuses]
+        return rows + [Content(fitted(status, width)) for status in self._shown[2]]
 
     def render(self) -> Content:
         size = self.content_size
         if self._server is not None and display_width(self._server.address) > size.width * size.height:
             # Half an address leads nowhere.
-            return Content(fitted(f"r: the address · {counted(self._readers, 'reader')}", size.width))
+            return Content(fitted(f"r: the address · {counted(self._shown[0], 'reader')}", size.width))
         return super().render()
 
 
