@@ -297,9 +297,10 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         translator = identify(model, settings.language_model.model, prompt, model.threads)
         models = [model, *([draft_model.model] if draft_model else []), *([back] if back else [])]
         reload, ending = reloading_once("translator", models, publish), threading.Event()
+        at_once = isinstance(model, ServerModel) and model.is_parallel and len(lanes) > 1
         if isinstance(model, ServerModel):
             reload = waiting_for(model, prompt.tokens(model, "."), ending)
-        return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload, ending)
+        return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload, ending, at_once)
 
 
 def open_sampler(

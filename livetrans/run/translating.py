@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from livetrans.base.errors import ContextError, UsageError
@@ -14,7 +16,7 @@ from livetrans.base.languages import AUTO, Language, parse_language, same_writte
 from livetrans.config import Settings
 from livetrans.decoding import DECODERS, DraftModel
 from livetrans.decoding.stopping import LengthRatio
-from livetrans.events import Caption, Notice, Transcript, Translation
+from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.lm.server.model import ServerModel
@@ -136,6 +138,37 @@ class Lane:
         publish(Caption(transcript, transcript.text, untranslated=True, language=self.language))
 
 
+class _Begun:
+    """An update that a lane translates in a thread of its own, which the end of the program does not wait for."""
+
+    def __init__(self, lane: Lane, transcript: Transcript, settings: Settings) -> None:
+        self._call = partial(lane.translate, transcript, settings)
+        self._events: list[Event] = []
+        self._update: ShownUpdate | None = None
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="lane", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._update = self._call(self._events.append)
+        except Exception as error:
+            self._error = error
+
+    def has_failed(self) -> bool:
+        self._thread.join()
+        return self._error is not None
+
+    def __call__(self, publish: Publish) -> ShownUpdate | None:
+        """Wait for the lane; publish what it made, and return what was translated, or raise what it raised."""
+        if self.has_failed():
+            assert self._error
+            raise self._error
+        for event in self._events:
+            publish(event)
+        return self._update
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedLane(Lane):
     """Shows what a recorded run showed, in all of its languages; nothing is translated."""
@@ -162,6 +195,8 @@ class Translating:
     """
     ending: threading.Event = field(default_factory=threading.Event)
     """To be set where the run ends and nothing else ends that wait."""
+    is_parallel: bool = False
+    """Whether the lanes ask a server that answers several requests at once."""
 
     def translate(
         self,
@@ -173,26 +208,33 @@ class Translating:
         has_time: Callable[[], bool] = lambda: True,
     ) -> None:
         """Translate and present one update in every lane of its track: first into the language shown, then into those
-        that are `read`. A partial comes into the others only if `has_time` says so before each.
+        that are `read`. A partial comes into the others only if `has_time` says so before each, or before all of them
+        where lanes translate at once.
         """
         is_microphone = settings.is_microphone(transcript.track)
         settings = settings.for_microphone() if is_microphone else settings
         shown = settings.target_language
         wanted = {None, shown, *read}
         lanes = (lane for lane in self.lanes if lane.track in (None, transcript.track))
-        for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
-            is_wanted = is_microphone or lane.language in wanted or settings.between
-            if not (transcript.final or is_wanted or has_time()):
-                return
+        due: Iterable[Lane] = takewhile(
+            lambda lane: transcript.final or is_microphone or lane.language in wanted or settings.between or has_time(),
+            sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)),
+        )
+        begun: dict[str | None, _Begun] = {}
+        if self.is_parallel and len(due := [*due]) > 1:
+            begun = {lane.language: _Begun(lane, transcript, settings) for lane in due}
+        for lane in due:
             while True:
                 try:
-                    update = lane.translate(transcript, settings, publish)
+                    begin = begun.pop(lane.language, None) or partial(lane.translate, transcript, settings)
+                    update = begin(publish)
                     break
                 except UsageError:
                     raise
                 except Exception as error:
                     if self.reload is None:
                         raise
+                    begun = {language: one for language, one in begun.items() if not one.has_failed()}
                     self.reload(error)
             if self.sampler and update and not is_microphone:
                 self.sampler.add(update, is_shown=bool(settings.between) or lane.language in (None, shown))

@@ -95,7 +95,6 @@ class VLLM:
         return str(self._connection.post("/detokenize", {"model": self._model, "tokens": [*tokens]})["prompt"])
 
     def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
-        self._connection.requests += 1
         body: Json = {"model": self._model, "prompt": [*context], "max_tokens": most, "logprobs": 1, "stream": True}
         body |= {"echo": start < len(context), "return_tokens_as_token_ids": True} | NO_PENALTY
         before = len(context) if body["echo"] else 0
@@ -135,7 +134,6 @@ class SGLang:
         return str(self._connection.post("/detokenize", {"tokens": [*tokens]})["text"])
 
     def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
-        self._connection.requests += 1
         body: Json = {
             "input_ids": [*context],
             "return_logprob": True,
@@ -172,7 +170,6 @@ class Completions:
         self._connection, self._model = connection, model
 
     def text(self, prompt: str, most: int) -> Iterator[str]:
-        self._connection.requests += 1
         body = {"model": self._model, "prompt": prompt, "max_tokens": most, "temperature": 0, "stream": True}
         has_ended = False
         for part in self._connection.stream("/v1/completions", body):
@@ -192,7 +189,6 @@ class Ollama:
         self._connection, self._model = connection, model
 
     def text(self, prompt: str, most: int) -> Iterator[str]:
-        self._connection.requests += 1
         options = {"temperature": 0, "num_predict": most, "repeat_penalty": 1.0}
         body = {"model": self._model, "prompt": prompt, "raw": True, "think": False, "keep_alive": "30m"}
         part: Json = {}

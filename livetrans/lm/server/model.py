@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import count, islice
 from pathlib import PurePath
 from typing import Self
 
@@ -45,15 +45,14 @@ class Pieces:
     """Words, each with the space before it, and characters of scripts without spaces, as ids."""
 
     def __init__(self) -> None:
-        self._texts = [""]
+        self._new = count(1)
         self._ids: dict[str, int] = {}
+        self._texts: dict[int, str] = {0: ""}
 
     def number(self, text: str) -> int:
-        """Return the id of a text, which is one piece."""
-        found = self._ids.get(text)
-        if found is None:
-            found = self._ids[text] = len(self._texts)
-            self._texts.append(text)
+        """Return the id of a text, which is one piece; from any thread."""
+        found = self._ids.get(text) or self._ids.setdefault(text, next(self._new))
+        self._texts[found] = text
         return found
 
     def of(self, text: str) -> list[int]:
@@ -120,8 +119,8 @@ class OfText:
         """
         for self.drops_space in (False, True):
             first = [row.choice for row in self.rows(prompt, len(prompt), most, set())][:-1]
-            for count in {len(first) // 2, len(first) // 3} - {0}:
-                if next(self.rows([*prompt, *first[:count]], len(prompt) + count, most, set())).choice == first[count]:
+            for at in {len(first) // 2, len(first) // 3} - {0}:
+                if next(self.rows([*prompt, *first[:at]], len(prompt) + at, most, set())).choice == first[at]:
                     return
         if len(first) > 1:
             raise ModelError(
@@ -207,6 +206,8 @@ class ServerModel:
         self._answer: Iterator[Row] | None = None
         self._known: list[int] = []
         """The context of the answer's next row."""
+        self.is_parallel = False
+        """Whether it answers several requests at once."""
         self._accepted: list[int] = []
         """A context that the server takes unless it takes none."""
 
@@ -369,15 +370,19 @@ def _recognised(
     properties = connection.get("/props") or {}
     context = (properties.get("default_generation_settings") or {}).get("n_ctx")
 
+    version = (connection.get("/version") or {}).get("version")
+
     def model(of: OfText | OfTokens) -> ServerModel:
         template = str(properties.get("chat_template") or "")
         tokens = context if isinstance(context, int) and context > 0 else _CONTEXT_TOKENS
-        return ServerModel(connection, of, shown, template, tokens, maximum_rows, clock)
+        made = ServerModel(connection, of, shown, template, tokens, maximum_rows, clock)
+        made.is_parallel = of.is_exact or bool(version) or int(properties.get("total_slots") or 1) > 1
+        return made
 
     exact: type[SGLang | VLLM] | None = None
     if (connection.get("/get_model_info") or {}).get("model_path"):
         exact = SGLang
-    elif (connection.get("/version") or {}).get("version"):
+    elif version:
         exact = VLLM
     if exact:
         found = model(OfTokens(exact(connection, name)))

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import math
 import os
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ _MOST_BYTES = 1_000_000
 _REFUSED_TEXT = (400, 413, 422)
 """Status codes by which a server refuses what it was sent, and not who sent it."""
 Json = dict[str, Any]
+_STICKY = ("X-Session-ID", "X-SMG-Routing-Key")
+"""By these headers the routers of vLLM and of SGLang send all requests of a run to the server that has its cache."""
 Result = TypeVar("Result")
 PRIVACY = "privacy"
 """What the notice that text leaves this machine has as its subject."""
@@ -82,6 +85,10 @@ def privacy(url: str) -> str:
     return "" if not url or is_this_machine(url) else f"what is said goes to {urlsplit(url).hostname}"
 
 
+class _Counted(threading.local):
+    requests = 0
+
+
 class Connection:
     """A server's address, its key, and the connections that are kept open."""
 
@@ -110,13 +117,12 @@ class Connection:
         if not (key.isascii() and key.isprintable()):
             raise UsageError(f"the key for {url} has characters that no key has; correct it")
         self._client = httpx2.Client(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers=({"Authorization": f"Bearer {key}"} if key else {}) | dict.fromkeys(_STICKY, secrets.token_hex(8)),
             timeout=httpx2.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS),
             follow_redirects=False,
             trust_env=not is_here,  # No proxy stands between this machine and itself.
         )
-        self.requests = 0
-        """Requests so far that a model had to answer."""
+        self._counted = _Counted()
         self._notify, self._said, self._loading_since = notify, "", 0.0
         self._change, self._closed = threading.Lock(), threading.Event()
         self._awaited: dict[int, float] = {}
@@ -157,6 +163,11 @@ class Connection:
             self.say("")
         return result
 
+    @property
+    def requests(self) -> int:
+        """Requests of this thread so far that a model had to answer."""
+        return self._counted.requests
+
     def get(self, path: str) -> Json | None:
         """Return the answer to a question about the server; None if it has no such page.
 
@@ -190,6 +201,7 @@ class Connection:
         """
         import httpx2
 
+        self._counted.requests += not path.endswith("tokenize")
         with self.faults():
             request = self._client.build_request("POST", self.url + path, json=body)
             try:

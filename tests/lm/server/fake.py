@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -45,9 +46,15 @@ class FakeServer:
         """Questions about the server that it has yet to refuse because it is loading."""
         self.rubbish: object = None
         """What it answers to everything."""
+        self.delay = 0.0
+        """Seconds before each answer of the model."""
+        self.answering = self.most_at_once = 0
+        self.slots = 1
+        self.sessions: set[str] = set()
+        """By which the requests are sticky."""
         self.requests: list[tuple[str, Json]] = []
         self.connections = 0
-        self.lock = threading.Lock()
+        self.lock, self.counting = threading.Lock(), threading.Lock()
         self._port = 0
         self.start()
 
@@ -73,6 +80,18 @@ class FakeServer:
         self.released.set()
         self._server.shutdown()
         self._server.server_close()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Count the requests that the model answers at once."""
+        with self.counting:
+            self.answering += 1
+            self.most_at_once = max(self.most_at_once, self.answering)
+        try:
+            yield
+        finally:
+            with self.counting:
+                self.answering -= 1
 
     def row(self, context: Sequence[int]) -> tuple[int, np.ndarray]:
         """Return the best token after a context, and the log-probabilities of all."""
@@ -120,7 +139,8 @@ class Handler(BaseHTTPRequestHandler):
         pages: dict[str, Json] = {"/v1/models": {"data": [{"id": MODEL}]}}
         dialect = self._fake.dialect
         if dialect == "llama-server":
-            pages["/props"] = {"default_generation_settings": {"n_ctx": 512}, "chat_template": ""}
+            slots = self._fake.slots
+            pages["/props"] = {"default_generation_settings": {"n_ctx": 512}, "chat_template": "", "total_slots": slots}
         if dialect == "vllm":
             pages["/version"] = {"version": "0.32.0"}
         if dialect == "sglang":
@@ -161,6 +181,13 @@ class Handler(BaseHTTPRequestHandler):
             fault = fake.fault
         if fault == "silent":
             fake.released.wait(20)
+        fake.sessions |= {self.headers["X-Session-ID"], self.headers["X-SMG-Routing-Key"]}
+        with fake.at_once():
+            time.sleep(fake.delay)
+            self._model_answer(body, fault)
+
+    def _model_answer(self, body: Json, fault: str) -> None:
+        fake = self._fake
         if fault.isdigit():
             self._send(int(fault), {"error": {"message": "This is the reason."}})
         elif fault == "page":
@@ -198,15 +225,15 @@ class Handler(BaseHTTPRequestHandler):
         context = [*model.beginning_tokens, *model.tokenize(prompt, special=True)]
         most = body["options"]["num_predict"] if is_ollama else body["max_tokens"]
         parts: list[str] = []
-        for token, _ in fake.written(context, most):
+        for count, (token, _) in enumerate(fake.written(context, most), 1):
             if fault == "breaks off" and len(parts) == 2:
                 self._answer(parts, breaks=True)
                 return
             ends = model.is_end_of_generation(token)
-            text, reason = ("", "stop") if ends else (fake.text([token]), None)
-            part = {"response": text, "done": ends} if is_ollama else {"choices": [{"text": text}]}
+            text, reason = "" if ends else fake.text([token]), "stop" if ends else "length" if count == most else None
+            part: Json = {"response": text, "done": reason is not None}
             if not is_ollama:
-                part["choices"][0]["finish_reason"] = reason
+                part = {"choices": [{"text": text, "finish_reason": reason}]}
             parts.append(json.dumps(part) if is_ollama else f"data: {json.dumps(part)}\n")
         self._answer([*parts, *([] if is_ollama else ["data: [DONE]"])])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from livetrans.base.clock import SystemClock
 from livetrans.base.errors import ContextError, LivetransError, ModelError, UsageError
 from livetrans.base.sequences import common_prefix_length
 from livetrans.cli import run
-from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Settings
+from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Settings, with_field
 from livetrans.decoding import of_server
 from livetrans.events import Caption, Event, Notice, RunEnded, Transcript, Translation
 from livetrans.lm.llama.model import LlamaModel
@@ -378,6 +379,76 @@ def captions(
         translating.translate(one, settings, made.append)
     translating.close()
     return [one.text for one in made if isinstance(one, Caption)]
+
+
+def into_two(server: FakeServer, monkeypatch: pytest.MonkeyPatch, *, at_once: bool) -> list[tuple[object, ...]]:
+    """Return translations and captions into two languages, of a server that answers several requests at once."""
+    settings = replace(with_server(server), decoding=DecodingSettings(maximum_output_tokens=6))
+    settings = replace(with_field(settings, "language_model.prompt", "eurollm"), targets=("de", "fr"))
+    monkeypatch.setattr("livetrans.lm.server.model._EMBEDDED", re.compile("$^"))  # Which knows one pair only.
+    events = list[Event]()
+    settings = choose_models(settings)
+    translating = open_translating(settings, Waits(), events.append)
+    translating = replace(translating, is_parallel=translating.is_parallel and at_once)
+    server.most_at_once = 0
+    for one in growing("The man who lives"):
+        translating.translate(one, settings, events.append)
+    translating.close()
+    return [
+        (type(one), one.language, one.transcript.revision, one.text, getattr(one, "hidden_tokens", None))
+        for one in events
+        if isinstance(one, Translation | Caption)
+    ]
+
+
+@pytest.mark.parametrize(("dialect", "slots"), [("llama-server", 4), pytest.param("vllm", 1, marks=pytest.mark.long)])
+def test_languages_are_asked_for_at_once_where_the_server_batches(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, dialect: str, slots: int
+) -> None:
+    """The captions and their order are those of one after the other."""
+    server = serve(dialect)
+    server.slots, server.delay = slots, 0.01
+    whole = into_two(server, monkeypatch, at_once=False)
+    assert server.most_at_once == 1 and len({one[1] for one in whole}) == 2
+    assert into_two(server, monkeypatch, at_once=True) == whole
+    assert server.most_at_once == 2
+
+
+def test_languages_are_asked_for_in_turn_where_the_server_does_not_batch(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for dialect in ("llama-server", "completions"):
+        server = serve(dialect)
+        into_two(server, monkeypatch, at_once=True)
+        assert server.most_at_once == 1
+
+
+@pytest.mark.parametrize("fault", ["500", pytest.param("death", marks=pytest.mark.long)])
+def test_languages_that_are_asked_for_at_once_wait_for_their_server_together(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    server = serve("llama-server")
+    server.slots = 4
+    whole = into_two(server, monkeypatch, at_once=True)
+    server.fault, server.faults_left = fault, 0
+    given = Translating.translate
+
+    def translate(self: Translating, transcript: Transcript, *rest: Any, **more: Any) -> None:
+        server.faults_left = 4 if transcript.revision % 3 == 1 else 0
+        given(self, transcript, *rest, **more)
+
+    monkeypatch.setattr(Translating, "translate", translate)
+    assert into_two(server, monkeypatch, at_once=True) == whole
+    assert not server.faults_left
+
+
+def test_all_requests_of_a_run_have_one_session_and_runs_have_different_ones(serve: Serve) -> None:
+    server = serve("llama-server")
+    opened(server)
+    [first] = server.sessions
+    assert len(first) >= 16
+    opened(server)
+    assert len(server.sessions) == 2
 
 
 class Waits(SystemClock):
