@@ -6,9 +6,10 @@ import os
 import select
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.audio.source import WHOLE, Part, Pause
 from livetrans.base.clock import Clock, Pace
@@ -16,9 +17,6 @@ from livetrans.base.errors import SourceError, UsageError
 from livetrans.base.files import beginning_of, missing
 from livetrans.base.text import duration
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CHUNK_SAMPLES = 960
 """Samples of a chunk: 60 ms, two windows of the gate."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from itertools import chain, count, repeat
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.audio.capture import DEAD_SECONDS, OUTPUT, Capture
 from livetrans.audio.file import Resampler
@@ -18,9 +18,6 @@ from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS, list_pla
 from livetrans.base.clock import Clock
 from livetrans.base.errors import LivetransError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, GapReason, Notice
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
 """Seconds between attempts to open a lost capture; the last one repeats."""

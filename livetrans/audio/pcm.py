@@ -6,18 +6,16 @@ import codecs
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.audio.file import Piped, begins_like_a_recording, decoded
 from livetrans.audio.source import Pause
 from livetrans.base.clock import Clock
 from livetrans.base.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 READ_BYTES = 3840
 """120 ms: small enough for captions, large enough for a file that comes at full speed."""

@@ -9,16 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.errors import SourceError, UsageError
 from livetrans.base.installation import install_command
 from livetrans.events import SAMPLE_RATE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 COMMON_RATES = (48_000, 44_100)
 """Hz; every device supports one of them, also one that rejects the rate that it reports as its default."""
@@ -31,7 +29,7 @@ _TERMINALS = {"Apple_Terminal": "Terminal", "iTerm.app": "iTerm", "vscode": "Vis
 
 NO_MICROPHONE = "There is no microphone: plug one in, or check that the system lets the terminal use it."
 
-OnSound = Callable[["NDArray[np.int16]"], None]
+OnSound = Callable[[NDArray[np.int16]], None]
 """Gets its own copy of each mono block, shape (n,), as soon as it is captured; must not wait."""
 
 

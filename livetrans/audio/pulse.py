@@ -13,15 +13,13 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ABSENCES = ("nothing", "no program", "no server")
 """Why there is no sound: the streams give none (a program pauses, an output sleeps), there is no stream, or the server

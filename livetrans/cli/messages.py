@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -15,8 +15,6 @@ from livetrans.base.errors import UsageError
 from livetrans.base.text import duration, visible
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from rich.console import Console
     from rich.progress import Progress
 

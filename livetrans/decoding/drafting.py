@@ -12,18 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.sequences import loop_length
 from livetrans.decoding.verification import Sampler, accepted_length, log_probability
+from livetrans.lm.port import LanguageModel
 from livetrans.lm.rows import Logits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from livetrans.lm.port import LanguageModel
 
 MOST_SMALL_TOKENS = 10
 """Tokens that the small model writes in a row at most in BiLD (its appendix 7.1.2)."""

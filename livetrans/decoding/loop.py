@@ -12,23 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.sequences import loop_length
 from livetrans.decoding.drafting import DraftModel, Proposal, first_mismatch, rejection_sampling
-from livetrans.decoding.verification import accepted_length
+from livetrans.decoding.stopping import Stop
+from livetrans.decoding.verification import Sampler, accepted_length
 from livetrans.events import DRAFT_MODEL, DecodingStats, Span
+from livetrans.lm.port import Counts, LanguageModel
 from livetrans.lm.rows import Logits, Rows
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from livetrans.decoding.stopping import Stop
-    from livetrans.decoding.verification import Sampler
-    from livetrans.lm.port import Counts, LanguageModel
-
-Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
+Review = Callable[[NDArray[np.float32], Proposal], tuple[int, int]]
 """Returns, from the target's rows (tokens + 1, vocabulary), the number of accepted tokens and the next token."""
 
 

@@ -10,13 +10,10 @@ hidden. Finals and updates that end a sentence are decoded whole. Measurements: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from livetrans.events import DecodingStats
 from livetrans.lm.prompts import Prompt
-
-if TYPE_CHECKING:
-    from livetrans.lm.rows import Rows
+from livetrans.lm.rows import Rows
 
 LEARNED_TOKENS = 30
 """Source tokens of finals from which a length is expected, and nothing is stopped before: two to eight sentences."""

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.config import SamplingSettings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from livetrans.lm.rows import Rows
+from livetrans.lm.rows import Rows
 
 
 def accepted_length(

@@ -15,17 +15,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.languages import Language
 from livetrans.base.text import has_unspaced_script
 from livetrans.lm.port import Counts, Evaluation, LanguageModel, ModelWrapper
 from livetrans.names.wanted import COPIES_NAMES, Glossary, Wanted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 GAIN, LOSS = 2.0, 4.0
 LIMIT = 4.0

@@ -10,18 +10,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.audio.source import WrappedSource
+from livetrans.audio.source import AudioSource, WrappedSource
 from livetrans.base.errors import sentence
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, GapReason, Notice
 from livetrans.run.listening import OnAudio, TrackStages
 from livetrans.run.publisher import Publish
-
-if TYPE_CHECKING:
-    from livetrans.audio.source import AudioSource
 
 LIVE_SECONDS = 2 * 3600.0
 """Live sound that waits at most; later sound is left out. It takes 115 MB of memory an hour."""

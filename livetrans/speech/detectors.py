@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.config import GateSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OPENS = (0.1, 0.2, 0.3, 0.5)
 """Probability of speech from which a window is voiced while the gate is closed, for each strictness (Silero)."""

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.config import GateSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
 from livetrans.speech.detectors import Detector, detector_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OPENING_SECONDS = 1.0
 """Time within which the voiced windows that open the gate must come."""

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.clock import Clock
 from livetrans.base.errors import ModelError, UsageError
@@ -19,9 +20,6 @@ from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.between import WAITING_STEP, Conversation
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, sure_length, words_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""

@@ -15,9 +15,10 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.base.text import has_unspaced_script
@@ -26,9 +27,6 @@ from livetrans.events import SAMPLE_RATE, Word
 from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.whisper_model import SURE, as_clause
 from livetrans.speech.whisper_pass import usual_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LAYOUTS = {"vocab.txt": ("encoder-model", "decoder_joint-model"), "tokens.txt": ("encoder", "decoder", "joiner")}
 """The published layouts, onnx-asr's and sherpa-onnx's: the file of pieces, and what names of the models' files begin

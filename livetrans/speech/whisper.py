@@ -12,17 +12,15 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.errors import ModelError
 from livetrans.config import RecogniserSettings
 from livetrans.speech.whisper_model import STATED, as_clause, checked_config
 from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 POSITIONS = 448
 """Tokens that Whisper's decoder holds, prompt included."""

@@ -21,22 +21,20 @@ from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import regex
 from faster_whisper import WhisperModel
 from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
+from numpy.typing import NDArray
 
 from livetrans.base.errors import ModelError
 from livetrans.base.installation import install_command, is_installed, start_python
 from livetrans.config import RecogniserSettings
 from livetrans.speech.whisper_model import STATED, as_clause
 from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LIBRARY = "_pywhispercpp"
 _PROCESS = "livetrans.speech.whisper_cpp_process"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llama_cpp
 import numpy as np
+from numpy.typing import NDArray
 
 from livetrans.base.errors import ContextError, ModelError
 from livetrans.base.sequences import common_prefix_length
 from livetrans.config import LanguageModelSettings
 from livetrans.lm.port import Counts, Evaluation
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _BATCH_TOKENS = 512
 _CPU_PASS_TOKENS = 32
