@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from livetrans.base.languages import LANGUAGES
 from livetrans.base.text import join_text, reads_right_to_left
@@ -23,6 +23,8 @@ from livetrans.config import Settings, Term
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 SAMPLE_RATE = 16_000
 """Samples per second of every audio chunk: the rate of Whisper and Silero."""
@@ -222,54 +224,35 @@ class Span:
     """`previous` (the segment's previous output), `frozen` (the part of it that is not verified) or `model`."""
 
 
+class _OfTranscript(Generic[T]):
+    """A field of its transcript as an attribute of an update's translation or caption."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, result: _UpdateResult, owner: type) -> T:
+        value: T = getattr(result.transcript, self._name)
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class _UpdateResult:
-    """Fields that translations and captions of an update have in common."""
+    """What translations and captions of an update have in common."""
 
     transcript: Transcript
     language: str | None = field(default=None, kw_only=True)
     """Code of the captions' language. An untranslated caption is in the spoken language all the same."""
 
-    @property
-    def segment_id(self) -> int:
-        return self.transcript.segment_id
-
-    @property
-    def track(self) -> str | None:
-        return self.transcript.track
-
-    @property
-    def revision(self) -> int:
-        return self.transcript.revision
-
-    @property
-    def final(self) -> bool:
-        return self.transcript.final
-
-    @property
-    def source(self) -> str:
-        return self.transcript.text
-
-    @property
-    def repairs(self) -> tuple[Repair, ...]:
-        return self.transcript.repairs
-
-    @property
-    def committed_source(self) -> str:
-        """The leading part of the source that will not change."""
-        return self.transcript.committed
-
-    @property
-    def start(self) -> float:
-        return self.transcript.start
-
-    @property
-    def end(self) -> float:
-        return self.transcript.end
-
-    @property
-    def captured_at(self) -> float | None:
-        return self.transcript.captured_at
+    segment_id = _OfTranscript[int]("segment_id")
+    track = _OfTranscript[str | None]("track")
+    revision = _OfTranscript[int]("revision")
+    final = _OfTranscript[bool]("final")
+    source = _OfTranscript[str]("text")
+    committed_source = _OfTranscript[str]("committed")
+    repairs = _OfTranscript[tuple[Repair, ...]]("repairs")
+    start = _OfTranscript[float]("start")
+    end = _OfTranscript[float]("end")
+    captured_at = _OfTranscript[float | None]("captured_at")
 
 
 @dataclass(frozen=True, slots=True)
