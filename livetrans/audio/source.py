@@ -12,8 +12,12 @@ from livetrans.base.clock import STANDSTILL_SECONDS, Clock
 from livetrans.events import AudioChunk
 
 
-class Extent(Protocol):
-    """Length of a source, and how much of its audio was lost."""
+class AudioSource(Protocol):
+    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Gap reports it) or paused.
+
+    Iterating blocks until audio is available, and may return everything that has arrived meanwhile as one larger chunk:
+    a listener that was busy catches up in one step. The iterator ends when the source does or after `close`.
+    """
 
     @property
     def duration(self) -> float | None:
@@ -22,14 +26,6 @@ class Extent(Protocol):
     @property
     def skipped(self) -> float:
         """Seconds of audio lost so far because the listener could not keep up; pauses do not count."""
-
-
-class AudioSource(Extent, Protocol):
-    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Gap reports it) or paused.
-
-    Iterating blocks until audio is available, and may return everything that has arrived meanwhile as one larger chunk:
-    a listener that was busy catches up in one step. The iterator ends when the source does or after `close`.
-    """
 
     def __iter__(self) -> Iterator[AudioChunk]: ...
 

@@ -39,7 +39,7 @@ from livetrans.config import (
     MaskSettings,
     SamplingSettings,
 )
-from livetrans.events import Event, Notice
+from livetrans.events import Event, Notice, Record
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
@@ -235,7 +235,7 @@ def compare_methods(source: OpenSource, written: str, repeats: int, format_: str
             def publish(event: Event) -> None:
                 if isinstance(event, Notice):
                     say(event.text, above=progress)
-                heard.show(event)
+                heard.write(Record(0.0, event))
 
             has_words = write_stream(stream, settings, source.open_listening, publish)
         if not has_words:

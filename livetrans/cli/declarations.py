@@ -80,6 +80,19 @@ class LazyGroup(AdvisingGroup):
             formatter.write_dl([(name, entry.summary) for name, entry in self.commands_by_name.items()])
 
 
+def list_alone(context: click.Context, list_command: click.Command, *, as_json: bool) -> None:
+    """Run the command that lists, where a group is called without a command.
+
+    Raises:
+        UsageError: `--json` stands before another command.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_command, as_json=as_json)
+    elif as_json:
+        path = context.command_path
+        raise UsageError(f"--json is for the list; write it after `{path}` or `{path} list` alone")
+
+
 def was_given(name: str) -> bool:
     """Return whether an option was given on the command line. Unused options in the configuration file are fine."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -16,7 +16,7 @@ import click
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.base.languages import require_two_languages
 from livetrans.base.text import file_size, visible
-from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, was_given
+from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, list_alone, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
 from livetrans.doctor.machine import this_machine
@@ -71,10 +71,7 @@ def command(context: click.Context, as_json: bool, mt_server: str | None, mt_key
         with closing(Connection(parse_server(mt_server), mt_key_file)) as connection:
             click.echo("\n".join(map(visible, served_models(connection))) or "The server lists no models.")
         return
-    if context.invoked_subcommand is None:
-        context.invoke(list_command, as_json=as_json)
-    elif as_json:
-        raise UsageError("--json is for the list; write it after `livetrans models` or `livetrans models list` alone")
+    list_alone(context, list_command, as_json=as_json)
 
 
 @command.command("list", short_help="List the models here, elsewhere, and to fetch.")

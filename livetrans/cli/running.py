@@ -17,7 +17,7 @@ from livetrans.base.text import counted, duration
 from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.options import wants_screen
 from livetrans.config import OutputSettings, Settings
-from livetrans.events import Event, Notice, Record, RunEnded, SourceProgress
+from livetrans.events import Notice, Record, RunEnded, SourceProgress
 from livetrans.lm.server.transport import privacy
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
@@ -394,9 +394,7 @@ class HeardProgress:
         self._task = progress.add_task("heard", total=None)
 
     def write(self, record: Record) -> None:
-        self.show(record.event)
-
-    def show(self, event: Event) -> None:
+        event = record.event
         if isinstance(event, SourceProgress):
             description = f"heard {duration(event.heard)}"
             if event.total:

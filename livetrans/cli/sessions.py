@@ -13,7 +13,7 @@ import click
 from livetrans.base.errors import SessionError, UsageError
 from livetrans.base.files import require_apart, require_new_files, write_new
 from livetrans.base.text import counted, display_width, duration, file_size, fitted, track_label, visible
-from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, complete_session
+from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, complete_session, list_alone
 from livetrans.cli.messages import require_yes, say, warn
 from livetrans.session.codec import dump, events_file
 from livetrans.session.export import Format, LastCaptions, export, language_files, read_captions
@@ -66,12 +66,7 @@ def command(context: click.Context, as_json: bool) -> None:
     A session is named by --name, or by the time at which it began. `replay`, `resume`, `export` and `bench run
     --recorded` take its name, the beginning of its name, or `last`.
     """
-    if context.invoked_subcommand is None:
-        context.invoke(list_command, as_json=as_json)
-    elif as_json:
-        raise UsageError(
-            "--json is for the list; write it after `livetrans sessions` or `livetrans sessions list` alone"
-        )
+    list_alone(context, list_command, as_json=as_json)
 
 
 @command.command("list", short_help="List the sessions, as without a command.")

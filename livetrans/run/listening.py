@@ -16,7 +16,7 @@ from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
 if TYPE_CHECKING:
-    from livetrans.audio.source import Extent
+    from livetrans.audio.source import AudioSource
     from livetrans.speech.between import Conversation
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import Recogniser
@@ -105,7 +105,7 @@ class Stages:
 class TrackStages:
     """The gate and transcriber of a track at work, with its progress."""
 
-    def __init__(self, source: Extent, stages: Stages, publish: Publish, passing: Filter | None = None) -> None:
+    def __init__(self, source: AudioSource, stages: Stages, publish: Publish, passing: Filter | None = None) -> None:
         """`passing` filters the sound first."""
         self.name, self.stages = stages.track, stages
         self._source = source

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from livetrans.base.errors import ModelError, UsageError
 from livetrans.base.text import one_line
 from livetrans.config import TranscriberSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
+from livetrans.names.repair import TrackNames
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.between import WAITING_STEP, Conversation
 from livetrans.speech.recogniser import Hypothesis, Recogniser
@@ -39,20 +39,6 @@ ONLY_LAST_PASSES = 1 << 20
 """A step's factor that no sound reaches: passes come at pauses, where the buffer is full, and at the end."""
 
 
-class Names(Protocol):
-    """NameRepairs names in what a transcriber hears."""
-
-    def judge(
-        self, text: str, likelihood: Callable[[str], float], language: str | None, *, growing: bool, anew: bool
-    ) -> None:
-        """Take the words of the buffer before they become updates, what tells the log-probability of others in their
-        place, and the code of their language; `growing`: the last may still change; `anew`: they are the first.
-        """
-
-    def respelled(self, text: str, language: str | None) -> str:
-        """Return a prompt with its names repaired."""
-
-
 class Transcriber:
     """The stage that turns speech into updates. At a pause and at `flush` every word becomes final."""
 
@@ -64,7 +50,7 @@ class Transcriber:
         ids: Iterator[int] | None = None,
         reload: Callable[[Exception], None] | None = None,
         conversation: Conversation | None = None,
-        names: Names | None = None,
+        names: TrackNames | None = None,
     ) -> None:
         """`ids` gives the ids of segments; None counts from 0. `conversation`: decides the language of each pass.
 

@@ -179,10 +179,6 @@ class WhisperCppRecogniser(WhisperPasses):
         )
 
     @property
-    def process_id(self) -> int:
-        return self._process.id
-
-    @property
     def gpu(self) -> str | None:
         """ggml's name of the GPU that it computes on; None on the processor."""
         return self._process.gpu

@@ -138,14 +138,14 @@ def test_a_process_that_crashes_is_started_again_and_nothing_is_lost(cpp_recogni
     shared = recogniser.in_language("en")
     samples = sound("demo.flac", 0.0, 3.0)
     before = recogniser.recognise(samples)
-    crashed = psutil.Process(recogniser.process_id)
+    crashed = psutil.Process(recogniser._process.id)
     assert resident_memory() >= crashed.memory_info().rss + psutil.Process().memory_info().rss * 0.9
     os.kill(crashed.pid, signal.SIGSEGV)
     with pytest.raises(ModelError, match=r"whisper\.cpp has ended"):
         recogniser.recognise(samples)
     recogniser.reload()
     assert recogniser.recognise(samples) == before == shared.recognise(samples)
-    living = recogniser.process_id
+    living = recogniser._process.id
     del recogniser, shared
     gc.collect()
     assert not psutil.pid_exists(crashed.pid) and not psutil.pid_exists(living)
