@@ -206,8 +206,8 @@ def caption_place(text: str) -> str:
 
     name, equals, place = text.partition("=")
     if not equals or len(name) > LONGEST_NAME_COLUMNS or not name.replace("-", "").isalpha():
-        return check_secret_place(text, "--captions-to")
-    return f"{language(name)}={check_secret_place(place, '--captions-to')}"
+        return check_secret_place(text)
+    return f"{language(name)}={check_secret_place(place)}"
 
 
 def instant(text: str) -> float:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from livetrans.audio.file import AudioFile
     from livetrans.run.listening import Source
     from livetrans.serve.hub import HubPublisher
-    from livetrans.serve.sending import OpenLink, PlatformCaptions
+    from livetrans.serve.sending import PlatformCaptions
     from livetrans.serve.server import CaptionServer
     from livetrans.tui.readers import Outlet, Served
 
@@ -92,7 +92,9 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
     on_screen = wants_screen(settings.output)
     with serving(settings.output) as server, publishing(settings.output, server) as hub, sending(settings) as outlets:
         records = open_records(settings.output)
-        outlets.open(settings, records)
+        for session in (one for one in records if isinstance(one, SessionRecorder)):
+            for outlet in outlets:
+                outlet.note_in(session)
         summary = RunSummary(say, records, writes_subtitles=writes_subtitles)
         shared = hub or server
         sinks: list[Sink] = [summary, *([shared.lines] if shared else []), *outlets]
@@ -109,7 +111,8 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             if hub:
                 hub.notify = pipeline.publish
                 pipeline.readers(settings.targets)  # Nobody knows what a hub's readers read.
-            outlets.start(pipeline.publish)
+            for outlet in outlets:
+                outlet.start(pipeline.publish)
             if on_screen and captions:
                 by_signal = False
                 try:
@@ -134,7 +137,7 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
                 for outlet in outlets:
                     say(f"Finished captions go to {outlet.name}.")
                 by_signal = _run_as_lines(pipeline, summary)
-    outlets.say_outcomes(waits=not summary.was_left)
+    _say_outcomes(outlets, waits=not summary.was_left)
     if not on_screen:
         _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
@@ -198,56 +201,31 @@ def publishing(output: OutputSettings, server: CaptionServer | None) -> Iterator
             say(f"The last captions did not reach {hub.address}: readers there lack them.")
 
 
-class Outlets(list["PlatformCaptions"]):
-    """The sinks of the platforms that get the captions of a run. Their links are opened first, as they can be wrong."""
-
-    def __init__(self, links: Sequence[OpenLink]) -> None:
-        super().__init__()
-        self._links = links
-
-    def open(self, settings: Settings, records: Sequence[Sink]) -> None:
-        """Make the sinks.
-
-        Raises:
-            LivetransError: the session's notes on what was sent cannot be used.
-        """
-        if self._links:
-            from livetrans.serve.sending import PlatformCaptions
-
-            session = next((one for one in records if isinstance(one, SessionRecorder)), None)
-            delay = settings.output.captions_delay
-            self.extend(PlatformCaptions(link, settings, session, delay=delay) for link in self._links)
-
-    def start(self, publish: Callable[[Notice], object], before: Sequence[Record] = ()) -> None:
-        """Begin to send, after what the platforms lack of the records `before` this run."""
-        for outlet in self:
-            outlet.notify = publish
-            outlet.start(before)
-
-    def say_outcomes(self, *, waits: bool = True) -> None:
-        for outlet in self:
-            if waits:
-                outlet.close()  # It is closed already, but where nothing was run.
-            say(outlet.outcome())
-
-
 @contextlib.contextmanager
-def sending(settings: Settings) -> Iterator[Outlets]:
-    """Open the links of `--captions-to` as long as the context lasts.
+def sending(settings: Settings) -> Iterator[list[PlatformCaptions]]:
+    """Open the links of `--captions-to` as long as the context lasts, for sinks that have not begun yet.
 
     Raises:
         LivetransError: a link cannot be used.
     """
-    links: list[OpenLink] = []
-    if settings.output.captions_to:
-        from livetrans.serve.sending import open_links
+    if not settings.output.captions_to:
+        yield []
+        return
+    from livetrans.serve.sending import PlatformCaptions, open_links
 
-        links = open_links(settings.output.captions_to, settings.targets)
+    links = open_links(settings.output.captions_to, settings.targets)
     try:
-        yield Outlets(links)
+        yield [PlatformCaptions(link, settings) for link in links]
     finally:
         for link in links:
             link.close()
+
+
+def _say_outcomes(outlets: Sequence[PlatformCaptions], *, waits: bool = True) -> None:
+    for outlet in outlets:
+        if waits:
+            outlet.close()  # It is closed already, but where nothing was run.
+        say(outlet.outcome())
 
 
 def _say_which_language(settings: Settings) -> None:
@@ -267,7 +245,7 @@ def run_resumed(
     unfinished: Unfinished,
     rests: Sequence[Rest],
     recorder: SessionRecorder,
-    outlets: Outlets,
+    outlets: Sequence[PlatformCaptions],
 ) -> bool:
     """Finish a session in its own folder, as lines. One that is unfinished and lacks nothing gets its end.
 
@@ -275,7 +253,7 @@ def run_resumed(
     """
     if not rests and not unfinished.transcripts({}):
         say(f"Nothing to resume in {unfinished.folder.name}: each sentence that was heard is translated.")
-        outlets.say_outcomes()
+        _say_outcomes(outlets)
         if recorder.summary.state == "unfinished":
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return False
@@ -289,7 +267,7 @@ def run_resumed(
         for outlet in outlets:
             outlet.notify = run.publish
         _run_as_lines(run, summary)
-    outlets.say_outcomes()
+    _say_outcomes(outlets)
     if summary.stopped_at and not summary.was_left:
         say(f"Stopped; for the rest: livetrans resume {shell_name(unfinished.folder)}")
     return summary.stopped_at is not None

@@ -23,12 +23,12 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from livetrans.base.errors import LivetransError, UsageError
-from livetrans.base.files import lock, private_file, private_folder, write_all
+from livetrans.base.files import private_file, private_folder, write_all
 from livetrans.base.installation import user_folder
 from livetrans.events import Notice
 from livetrans.serve.lines import LINES_AT_FIRST, LINES_KEPT, SharedLines
 from livetrans.serve.requests import FILES
-from livetrans.serve.secret import is_here, parse_publish_address, read_secret, split_address
+from livetrans.serve.secret import Claim, connection_to, is_here, parse_publish_address, read_secret, split_address
 
 SECRET = "LIVETRANS_HUB_SECRET"
 """Environment variable with the secret, or `@FILE`; without it the secret is that which `livetrans hub` has kept."""
@@ -48,7 +48,6 @@ ANSWER_SECONDS = 10.0
 LONGEST_PAUSE = 5.0
 LAST_SECONDS = 5.0
 """Time at the end of a run to put the last files."""
-_REFUSED = (401, 403)
 
 
 class Hub:
@@ -67,51 +66,40 @@ class Hub:
         self._login = {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
         self._link: http.client.HTTPConnection | None = None
 
-    def put(self, name: str, body: bytes) -> int:
-        """Put a file, and return the bytes that were sent. Raises as `ask`."""
-        file = gzip.compress(body, 6, mtime=0)
-        self.ask("PUT", f"/pub/{self.room}/{name}", file)
-        return len(file)
+    def put(self, name: str, body: bytes) -> None:
+        """Put a file. Raises as `ask`."""
+        self.ask("PUT", f"/pub/{self.room}/{name}", gzip.compress(body, 6, mtime=0))
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes, dict[str, str]]:
-        """Return status, content and headers of an answer.
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[bytes, http.client.HTTPMessage]:
+        """Return content and headers of an answer, also of a 404.
 
         Raises:
             OSError: the hub does not answer as it should.
             LivetransError: it refuses the secret, or its certificate or name is wrong.
         """
-        answer: http.client.HTTPResponse | None = None
-        while answer is None:
-            is_new = self._link is None
-            link = self._link = self._link or self._connect()
-            try:
-                link.request(method, path, body, self._login if path.startswith("/pub/") else {})
-                answer = link.getresponse()
-                content = answer.read(4_000_000)
-            except (OSError, http.client.HTTPException) as fault:
-                self.close()
-                if isinstance(fault, ssl.SSLCertVerificationError):
-                    why = fault.verify_message.rstrip(".")
-                    sentence = f"The certificate of {self.host} is not valid ({why}): nothing was sent."
-                    raise LivetransError(sentence) from None
-                if isinstance(fault, socket.gaierror) and fault.errno == socket.EAI_NONAME:
-                    raise LivetransError(f"There is no hub {self.host}: check its name in --publish.") from None
-                if is_new:  # Else a kept connection was closed meanwhile.
-                    silent = isinstance(fault, TimeoutError)
-                    said = "" if silent else getattr(fault, "strerror", None) or str(fault)
-                    raise OSError(said or "no answer") from None
-                answer = None
-        if answer.status in _REFUSED:
+        is_kept = self._link is not None
+        link = self._link = self._link or connection_to(self._parts, ANSWER_SECONDS)
+        try:
+            link.request(method, path, body, self._login if path.startswith("/pub/") else {})
+            answer = link.getresponse()
+            content = answer.read(4_000_000)
+        except (OSError, http.client.HTTPException) as fault:
+            self.close()
+            if is_kept:  # It was closed meanwhile, perhaps.
+                return self.ask(method, path, body)
+            if isinstance(fault, ssl.SSLCertVerificationError):
+                why = fault.verify_message.rstrip(".")
+                sentence = f"The certificate of {self.host} is not valid ({why}): nothing was sent."
+                raise LivetransError(sentence) from None
+            if isinstance(fault, socket.gaierror) and fault.errno == socket.EAI_NONAME:
+                raise LivetransError(f"There is no hub {self.host}: check its name in --publish.") from None
+            said = "" if isinstance(fault, TimeoutError) else getattr(fault, "strerror", None) or str(fault)
+            raise OSError(said or "no answer") from None
+        if answer.status in (401, 403):
             raise LivetransError(f"The hub {self.host} refuses the secret: set {SECRET}, or run `livetrans hub` again.")
         if answer.status >= 300 and answer.status != 404:
             raise OSError(f"answer {answer.status}")
-        return answer.status, content, {name.lower(): value for name, value in answer.getheaders()}
-
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=ANSWER_SECONDS)
-        return http.client.HTTPSConnection(host, port, timeout=ANSWER_SECONDS, context=ssl.create_default_context())
+        return content, answer.headers
 
     def close(self) -> None:
         if self._link:
@@ -129,6 +117,8 @@ class Hub:
 class HubPublisher:
     """Puts the lines of a run into the three files of a room, as long as it lasts."""
 
+    is_open_to_others = True
+
     def __init__(self, address: str, lines: SharedLines, notify: Callable[[Notice], object]) -> None:
         self._hub, self.lines, self.notify = Hub(address), lines, notify
         self.address = self._hub.address
@@ -136,23 +126,15 @@ class HubPublisher:
         """Instants, and the number of the last change at each; the first one begins the tail."""
         self._put: dict[str, tuple[float, tuple[int, int]]] = {}
         """Of each file: when it was put, and its last changes."""
-        self._wake, self._ends = threading.Event(), False
+        self._ending, self._ends_at = threading.Event(), 0.0
         self._thread = threading.Thread(target=self._run, name="publishing", daemon=True)
-        self._fault = ""
-        self._publisher = ""
+        self._is_away = False
         self.readers = 0
         """Connections that the hub has besides this one, of all its rooms."""
-        self.puts = self.bytes = 0
-        self.seconds = 0.0
-        """Processor time of the thread."""
 
     @property
     def who_can_read(self) -> str:
-        return "not reached" if self._fault else "the internet"
-
-    @property
-    def is_open_to_others(self) -> bool:
-        return True
+        return "not reached" if self._is_away else "the internet"
 
     def start(self) -> None:
         """Begin to publish. A hub that does not answer is only reported.
@@ -160,46 +142,32 @@ class HubPublisher:
         Raises:
             LivetransError: the hub refuses the secret, has another run in the room, or cannot be trusted.
         """
-        self._claim()
+        refusal = f"Another run publishes to {self.address}: end it first, or name another room."
+        self._claim = Claim("publish", self.address, refusal)
         try:
+            self._publisher = self._claim.text or secrets.token_hex(4)  # It tells what is ours of what lies there.
+            self._claim.keep(self._publisher)
             self._refuse_another_run()
             self._send("all")
             self._send("now")
         except OSError as fault:
             self._fail(fault)
         except LivetransError:
-            self._claimed.close()
+            self._claim.close()
             raise
         self._thread.start()
 
     def stop(self) -> bool:
         """Put the last files, for `LAST_SECONDS` at most, and return whether the hub has every caption."""
-        self._ends = True
-        self._wake.set()
+        self._ends_at = time.monotonic() + LAST_SECONDS
+        self._ending.set()
         if self._thread.ident:
             self._thread.join(LAST_SECONDS)
-        self._claimed.close()
+        self._claim.close()
         return self._put.get("tail", (0.0, (0, 0)))[1][0] >= self.lines.version[0]
 
-    def _claim(self) -> None:
-        """Lock the room for this run, and learn what is ours of what lies there."""
-        folder = user_folder("data") / "publish"
-        try:
-            private_folder(folder)
-            name = hashlib.sha256(self.address.encode()).hexdigest()[:12]
-            self._claimed = private_file(folder / name, "ab+")
-            if not lock(self._claimed):
-                raise LivetransError(f"Another run publishes to {self.address}: end it first, or name another room.")
-            self._claimed.seek(0)
-            self._publisher = (self._claimed.read(8) or b"").decode("ascii", "replace")
-            if len(self._publisher) < 8:
-                self._publisher = secrets.token_hex(4)
-                write_all(self._claimed, self._publisher.encode())
-        except OSError as fault:
-            raise LivetransError(f"{folder} cannot be written ({fault.strerror}): check its permissions.") from None
-
     def _refuse_another_run(self) -> None:
-        status, content, headers = self._hub.ask("GET", f"/{self._hub.room}/tail")
+        content, headers = self._hub.ask("GET", f"/{self._hub.room}/tail")
         try:
             head = json.loads(content.partition(b"data: ")[2].partition(b"\n")[0])
             at, now = (parsedate_to_datetime(headers[name]) for name in ("last-modified", "date"))
@@ -207,7 +175,7 @@ class HubPublisher:
             is_ours = head["publisher"] in ("", self._publisher)
         except (ValueError, KeyError, TypeError):
             return  # Nothing of ours lies there.
-        if status == 200 and is_alive and not is_ours:
+        if is_alive and not is_ours:
             raise LivetransError(
                 f"Another machine publishes to {self.address}: end its run, or name another room (after a crash, wait "
                 f"{DEAD_SECONDS:.0f} s)."
@@ -215,27 +183,25 @@ class HubPublisher:
 
     def _run(self) -> None:
         pause = EVERY["tail"]
-        limit = None
         while True:
-            is_last = self._ends
-            limit = limit or (time.monotonic() + LAST_SECONDS if is_last else None)
+            is_last = self._ending.is_set()
             try:
                 self._send_due("tail", is_last)
                 pause = EVERY["tail"]
-                if self._fault:
-                    self._fault = ""
+                if self._is_away:
+                    self._is_away = False
                     self.notify(Notice("info", f"Captions reach the hub {self._hub.host} again.", "hub"))
                 if is_last:
                     break
             except (OSError, LivetransError) as fault:
                 self._fail(fault)
                 pause = min(2 * pause, LONGEST_PAUSE)
-            self.seconds = time.thread_time()
-            if limit and time.monotonic() > limit:
-                break
-            self._wake.wait(pause)
-            if limit:
+            if not is_last:
+                self._ending.wait(pause)
+            elif time.monotonic() < self._ends_at:
                 time.sleep(EVERY["tail"])
+            else:
+                break
         self._hub.close()
 
     def _send_due(self, name: str, is_last: bool) -> None:
@@ -260,18 +226,17 @@ class HubPublisher:
         if before and after > self._put.get(before, (0.0, (-1, -1)))[1][0]:
             self._send(before)
         body = _head(self.lines.run, after, upto, self._publisher) + self.lines.state_frame + frames
-        self.bytes += self._hub.put(name, body)
-        self.puts += 1
+        self._hub.put(name, body)
         self._put[name] = now, version
         if name == "now":
-            words = self._hub.ask("GET", f"/pub/{self._hub.room}/status")[1].split()
+            words = self._hub.ask("GET", f"/pub/{self._hub.room}/status")[0].split()
             self.readers = int(words[2]) - 1 if words[:2] == [b"Active", b"connections:"] else 0
 
     def _fail(self, fault: Exception) -> None:
-        if not self._fault:
+        if not self._is_away:
             text = f"Captions do not reach the hub {self._hub.host} ({str(fault).rstrip('.')}); readers get them later."
             self.notify(Notice("warning", text, "hub"))
-        self._fault = str(fault)
+        self._is_away = True
 
 
 def _head(run: str, after: int, upto: int, publisher: str) -> bytes:
@@ -290,14 +255,11 @@ def secret_of(host: str) -> str:
     Raises:
         LivetransError: there is none, or others can read it.
     """
-    named = os.environ.get(SECRET, "")
-    if named.startswith("@"):
-        return read_secret(named, SECRET)
-    if named:
-        return read_secret(SECRET, SECRET)
+    if named := os.environ.get(SECRET):
+        return read_secret(named if named.startswith("@") else SECRET)
     if not secret_file(host).exists():
         raise LivetransError(f"There is no secret for {host}: run `livetrans hub {host}`, or set {SECRET} to it.")
-    return read_secret(f"@{secret_file(host)}", "--publish")
+    return read_secret(f"@{secret_file(host)}")
 
 
 def new_secret(host: str) -> str:
@@ -320,29 +282,13 @@ def hub_files(host: str, folder: str, secret: str) -> dict[str, bytes]:
     parts = split_address(f"https://{host}")
     if not parts or parts.path or not re.fullmatch(r"[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*", host):
         raise UsageError(f"{host!r} is no name of a server; write it as captions.example.org")
-    if is_here(parts):
-        listen = f"listen {host if parts.port else host + ':80'}; set $only_https '';"
-    else:
-        place = f"/etc/letsencrypt/live/{parts.hostname}"
-        listen = (
-            f"listen {parts.port or 443} ssl http2; listen [::]:{parts.port or 443} ssl http2;\n"
-            f"  ssl_certificate {place}/fullchain.pem; ssl_certificate_key {place}/privkey.pem;\n"
-            "  ssl_protocols TLSv1.2 TLSv1.3; set $only_https max-age=31536000;"
-        )
-        if not parts.port:  # Who types the address begins there, and so does who renews the certificate.
-            listen += (
-                "\n  listen 80; listen [::]:80; if ($scheme = http) { return 308 https://$server_name$request_uri; }"
-                "\n  location /.well-known/acme-challenge/ { root /var/www/html; }"
-            )
-    text = CONFIGURATION.read_text(encoding="utf-8")
+    kinds = ["HERE"] if is_here(parts) else ["TLS"] if parts.port else ["TLS", "WEB"]
+    text = re.sub(
+        "@(HERE|TLS|WEB)@(.*\n)", lambda line: line[2] if line[1] in kinds else "", CONFIGURATION.read_text("utf-8")
+    )
     names = "|".join(re.escape(name) for name in FILES if name)
-    for mark, value in {
-        "HOST": host,
-        "NAME": parts.hostname,
-        "LISTEN": listen,
-        "FOLDER": folder,
-        "FILES": names,
-    }.items():
+    values = {"HOST": host, "NAME": parts.hostname, "PORT": parts.port or 443, "FOLDER": folder, "FILES": names}
+    for mark, value in values.items():
         text = text.replace(f"@{mark}@", str(value))
     salt = secrets.token_bytes(8)
     digest = base64.b64encode(hashlib.sha1(secret.encode() + salt).digest() + salt).decode()

@@ -5,19 +5,17 @@ Sources: support.google.com/youtube/answer/6077032; support.zoom.us 115002212983
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import re
 import ssl
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from urllib.parse import SplitResult
 
 from livetrans.base.errors import LivetransError
 from livetrans.base.languages import parse_language
-from livetrans.serve.secret import is_here, split_address
+from livetrans.serve.secret import connection_to, fingerprint, is_here, split_address
 
 ANSWER_SECONDS = 10.0
 """Time limit for each step of a request."""
@@ -78,8 +76,7 @@ class CaptionLink:
 
     @property
     def fingerprint(self) -> str:
-        """Tells links apart where they are not to be read."""
-        return hashlib.sha256(self.parts.geturl().encode()).hexdigest()[:12]
+        return fingerprint(self.parts.geturl())
 
     def post(self, number: int, at: float, lines: list[str]) -> float | None:
         """Hand a text to the platform; no lines only show that it answers.
@@ -94,13 +91,15 @@ class CaptionLink:
         if platform.counts:
             query += f"&seq={number}"
         if platform.name != "YouTube" and not re.search("(^|&)lang=", self.parts.query):
-            query += f"&lang={self._code}"
-        text = platform.line_end.join(lines) if platform.line_end else self._spaced.join(lines)
+            code = "-".join(filter(None, (self.language, _REGIONS.get(self.language))))
+            query += f"&lang={code.lower() if platform.name == 'Teams' else code}"
+        text = (platform.line_end or (" " if parse_language(self.language).spaced else "")).join(lines)
         if platform.has_times and lines:
             text = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + f"\n{text}\n"
         sent = time.time()
-        answer = self._ask("POST", self.parts.path, query, text.encode())
-        return _clock(answer) - (sent + time.time()) / 2 if platform.has_times and _clock(answer) else None
+        answer = self._ask(self.parts.path, query, text.encode())
+        clock = _clock(answer) if platform.has_times else 0.0
+        return clock - (sent + time.time()) / 2 if clock else None
 
     def last_number(self) -> int | None:
         """Return the number of the last text that Zoom has taken; None for other platforms.
@@ -110,34 +109,15 @@ class CaptionLink:
         """
         if self.platform.name != "Zoom":
             return None
-        answer = self._ask("GET", f"{self.parts.path}/seq", "").strip()
+        answer = self._ask(f"{self.parts.path}/seq").strip()
         return int(answer) if re.fullmatch("[0-9]{1,9}", answer) else 0
 
-    @property
-    def _code(self) -> str:
-        region = _REGIONS.get(self.language)
-        code = f"{self.language}-{region}" if region else self.language
-        return code.lower() if self.platform.name == "Teams" else code
-
-    @property
-    def _spaced(self) -> str:
-        return " " if parse_language(self.language).spaced else ""
-
-    @cached_property
-    def _context(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
-
-    def _ask(self, method: str, path: str, query: str, body: bytes = b"") -> str:
+    def _ask(self, path: str, query: str = "", body: bytes | None = None) -> str:
         """Return the answer's text. Redirections are not followed: the link is for its host alone."""
-        host, port = self.parts.hostname or "", self.parts.port
-        link: http.client.HTTPConnection
-        if self.parts.scheme == "https":
-            link = http.client.HTTPSConnection(host, port, timeout=ANSWER_SECONDS, context=self._context)
-        else:
-            link = http.client.HTTPConnection(host, port, timeout=ANSWER_SECONDS)
+        link = connection_to(self.parts, ANSWER_SECONDS)
+        headers = {} if body is None else {"Content-Type": f"text/plain{self.platform.charset}"}
         try:
-            headers = {"Content-Type": f"text/plain{self.platform.charset}"} if method == "POST" else {}
-            link.request(method, f"{path}?{self.parts.query}{query}", body if method == "POST" else None, headers)
+            link.request("POST" if headers else "GET", f"{path}?{self.parts.query}{query}", body, headers)
             answer = link.getresponse()
             if answer.status >= 300:
                 raise NotTaken(f"answer {answer.status}: {self.platform.refusals}")
@@ -153,7 +133,7 @@ class CaptionLink:
             link.close()
 
 
-def parse_link(text: str, language: str, option: str) -> CaptionLink:
+def parse_link(text: str, language: str) -> CaptionLink:
     """Return the link of a platform.
 
     Raises:
@@ -167,18 +147,16 @@ def parse_link(text: str, language: str, option: str) -> CaptionLink:
         if not at_home and not is_stand_in:
             continue
         if parts.scheme == "http" and not (platform.allows_http or is_stand_in):
-            raise LivetransError(
-                f"The link of {platform.name} in {option} begins with http: copy it again, with https."
-            )
+            raise LivetransError(f"The link of {platform.name} begins with http: copy it again, with https.")
         return CaptionLink(platform, language, parts)
     names = ", ".join(platform.name for platform in PLATFORMS)
-    raise LivetransError(f"What {option} names holds no caption link of {names}: copy the link from the platform.")
+    raise LivetransError(f"This is no caption link of {names}: copy the link from the platform.")
 
 
 def _clock(answer: str) -> float:
     """Return the time in an answer of YouTube in seconds since 1970; 0 if there is none."""
-    found = re.search(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?", answer)
+    found = re.search(r"\d{4}-\d\d-\d\dT[\d:.]+", answer)
     try:
-        return datetime.fromisoformat(found[0]).replace(tzinfo=UTC).timestamp() if found else 0.0
+        return datetime.fromisoformat(found[0] if found else "").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return 0.0

@@ -1,34 +1,39 @@
-"""Links and secrets for places elsewhere: from a file or the environment, as others can see a command line."""
+"""Addresses elsewhere that captions go to, and their secrets: from a file or the environment, as others can see a
+command line.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import http.client
 import os
 import re
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from livetrans.base.errors import LivetransError, UsageError
-from livetrans.base.files import read_text
+from livetrans.base.files import lock, private_folder, read_text, write_all
+from livetrans.base.installation import user_folder
 from livetrans.serve.address import parse_address
 
-_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
-
-def check_secret_place(place: str, option: str) -> str:
+def check_secret_place(place: str) -> str:
     """Return the place of a secret: `@FILE`, or the name of an environment variable. No message quotes it.
 
     Raises:
         UsageError: it is the secret itself, or nothing.
     """
-    if (place.startswith("@") and len(place) > 1) or _NAME.fullmatch(place):
+    if re.fullmatch("@.+|[A-Za-z_][A-Za-z0-9_]*", place):
         return place
     raise UsageError(
-        f"{option} takes no link itself, as other users of this machine see command lines: write the link into a file "
-        "of yours (chmod 600) and give @FILE, or give the name of an environment variable that holds it"
+        "a caption link is not given itself, as other users of this machine see command lines: write it into a file of "
+        "yours (chmod 600) and give @FILE, or give the name of an environment variable that holds it"
     )
 
 
-def read_secret(place: str, option: str) -> str:
+def read_secret(place: str) -> str:
     """Return the secret that a place holds, without spaces around.
 
     Raises:
@@ -37,7 +42,7 @@ def read_secret(place: str, option: str) -> str:
     if not place.startswith("@"):
         text = os.environ.get(place, "")
         if not text:
-            raise LivetransError(f"There is no environment variable {place}: set it, or give @FILE to {option}.")
+            raise LivetransError(f"There is no environment variable {place}: set it, or give @FILE.")
     else:
         path = Path(place[1:]).expanduser()
         try:
@@ -45,10 +50,10 @@ def read_secret(place: str, option: str) -> str:
                 raise LivetransError(f"{path} holds a secret that others can read: run chmod 600 {path}.")
             text = read_text(path)
         except OSError as fault:
-            raise LivetransError(f"{path} of {option} cannot be read ({fault.strerror}): check its name.") from None
+            raise LivetransError(f"{path} cannot be read ({fault.strerror}): check its name.") from None
     text = text.strip()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise LivetransError(f"What {option} names holds no single link or secret: put it there, on one line.")
+        raise LivetransError(f"{place.removeprefix('@')} holds no single link or secret: put it there, on one line.")
     return text
 
 
@@ -69,6 +74,12 @@ def is_here(parts: SplitResult) -> bool:
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
+def connection_to(parts: SplitResult, seconds: float) -> http.client.HTTPConnection:
+    """Return a connection, not yet open, whose steps have a time limit. Certificates are checked."""
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(parts.hostname or "", parts.port, timeout=seconds)
+
+
 def parse_publish_address(text: str) -> SplitResult:
     """Return the parts of a room's address.
 
@@ -81,3 +92,36 @@ def parse_publish_address(text: str) -> SplitResult:
     if parts.scheme == "http" and not is_here(parts):
         raise UsageError(f"--publish {text} would send the secret unencrypted; write https://")
     return parts
+
+
+def fingerprint(address: str) -> str:
+    """Tell addresses apart where they are not to be read."""
+    return hashlib.sha256(address.encode()).hexdigest()[:12]
+
+
+class Claim:
+    """What this user keeps of an address, in a file that one run at a time can use.
+
+    Raises:
+        LivetransError: another run has it, which `refusal` says, or the file cannot be written.
+    """
+
+    def __init__(self, folder: str, address: str, refusal: str) -> None:
+        place = user_folder("data") / folder
+        try:
+            private_folder(place)
+            self._file = FileIO(os.open(place / fingerprint(address), os.O_RDWR | os.O_CREAT, 0o600), "rb+")
+            self.text = self._file.read(20).decode("ascii", "replace").strip()
+        except OSError as fault:
+            raise LivetransError(f"{place} cannot be written ({fault.strerror}): check its permissions.") from None
+        if not lock(self._file):
+            self.close()
+            raise LivetransError(refusal)
+
+    def keep(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # On a full disk captions go on; at the end of the run it may be closed.
+            self._file.seek(0)
+            write_all(self._file, f"{text:19}\n".encode())
+
+    def close(self) -> None:
+        self._file.close()

@@ -6,7 +6,6 @@ the same text is sent again with the same number, which the platform shows once.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -17,14 +16,13 @@ from io import FileIO
 from pathlib import Path
 
 from livetrans.base.errors import LivetransError, UsageError
-from livetrans.base.files import lock, private_file, private_folder, write_all
-from livetrans.base.installation import user_folder
+from livetrans.base.files import private_file, write_all
 from livetrans.base.text import counted, track_label
 from livetrans.captions import corrected_caption
 from livetrans.config import Settings
 from livetrans.events import Caption, NameCorrected, Notice, Record, RunStarted
 from livetrans.serve.platforms import CaptionLink, NotTaken, parse_link
-from livetrans.serve.secret import read_secret
+from livetrans.serve.secret import Claim, read_secret
 from livetrans.session.codec import dump, load
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import shell_name
@@ -57,7 +55,7 @@ class _Text:
         return {"number": self.number, "at": self.at, "lines": self.lines}
 
 
-class OpenLink:
+class OpenLink(Claim):
     """A link for one run, and the number of the last text that was sent to it: in a file, as runs follow each other.
 
     Raises:
@@ -65,32 +63,16 @@ class OpenLink:
     """
 
     def __init__(self, link: CaptionLink) -> None:
+        name = link.platform.name
+        refusal = f"This link of {name} is in use already: end the run that sends to it, or name it once."
+        super().__init__("captions-to", link.parts.geturl(), refusal)
         self.link = link
-        folder = user_folder("data") / "captions-to"
-        try:
-            private_folder(folder)
-            descriptor = os.open(folder / link.fingerprint, os.O_RDWR | os.O_CREAT, 0o600)
-            self._file = FileIO(descriptor, "rb+")
-            text = self._file.read(20)
-        except OSError as fault:
-            raise LivetransError(f"{folder} cannot be written ({fault.strerror}): check its permissions.") from None
-        if not lock(self._file):
-            self._file.close()
-            name = link.platform.name
-            raise LivetransError(
-                f"This link of {name} is in use already: end the run that sends to it, or name it once."
-            )
-        self.last = int(text) if text.strip().isdigit() else 0
+        self.last = int(self.text) if self.text.isdigit() else 0
 
     def take(self, number: int) -> None:
         """Keep the number as the last one."""
         self.last = max(self.last, number)
-        with suppress(OSError, ValueError):  # On a full disk captions go on; at the end of the run it may be closed.
-            self._file.seek(0)
-            write_all(self._file, b"%-19d\n" % self.last)
-
-    def close(self) -> None:
-        self._file.close()
+        self.keep(str(self.last))
 
 
 def open_links(places: Sequence[str], targets: Sequence[str]) -> list[OpenLink]:
@@ -106,8 +88,7 @@ def open_links(places: Sequence[str], targets: Sequence[str]) -> list[OpenLink]:
             code, _, place = place.rpartition("=")
             if code and code not in targets:
                 raise UsageError(f"--captions-to {code}=... needs captions in {code}; add it to --to")
-            link = parse_link(read_secret(place, CAPTIONS_TO), code or targets[0], CAPTIONS_TO)
-            found.append(OpenLink(link))
+            found.append(OpenLink(parse_link(read_secret(place), code or targets[0])))
             undo.callback(found[-1].close)
         undo.pop_all()
     return found
@@ -133,34 +114,20 @@ def send_test(opened: OpenLink, text: str) -> str:
 class PlatformCaptions:
     """A sink that sends the finals of one language to a link. Nothing waits for the platform but its own thread."""
 
-    def __init__(
-        self, opened: OpenLink, settings: Settings, session: SessionRecorder | None = None, *, delay: float = 0.0
-    ) -> None:
-        """`delay`: seconds by which the platform's picture is later than the speech.
-
-        Raises:
-            LivetransError: the session's notes cannot be used.
-        """
-        self._opened, self._link = opened, opened.link
-        self._settings, self._session, self._delay = settings, session, delay
-        link = self._link
-        self.name = f"{link.platform.name} ({link.language})"
+    def __init__(self, opened: OpenLink, settings: Settings) -> None:
+        self._opened, self._link, self._settings = opened, opened.link, settings
+        self.name = f"{self._link.platform.name} ({self._link.language})"
         self.notify: Callable[[Notice], object] = lambda notice: None
-        """Told when captions begin not to arrive, and when they arrive again; set before the run starts."""
+        """Told when captions begin not to arrive, and when they arrive again."""
+        self._session: SessionRecorder | None = None
         self._notes: FileIO | None = None
         self._left: deque[_Text] = deque()
-        """Texts of an earlier process without a mark, in order."""
-        self._noted: set[int] = set()
-        """Segments that have notes."""
-        try:
-            self._open_notes()
-        except (OSError, ValueError, KeyError, TypeError) as fault:
-            self._opened.close()
-            raise LivetransError(f"The session's {SENT_FILE} cannot be used ({fault}): resume without it.") from None
+        """Texts that have notes, and no mark yet, in order."""
         self._change = threading.Condition()
         self._waiting: deque[tuple[float, float, Caption]] = deque()
         """Captions: when they were published, and what makes UTC of the run's clock."""
         self._seen: set[int] = set()
+        """Segments that have notes, or wait."""
         self._began: tuple[float, float] | None = None
         """UTC and source time at which the run began."""
         self._to_utc = 0.0
@@ -170,7 +137,7 @@ class PlatformCaptions:
         self._last_at = 0.0
         self.sent, self._sent_at = 0, 0.0
         self._fault = ""
-        self._thread = threading.Thread(target=self._run, name=f"captions to {link.platform.name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"captions to {self.name}", daemon=True)
 
     @property
     def status(self) -> str:
@@ -189,9 +156,21 @@ class PlatformCaptions:
         advice = f"; for the rest: livetrans resume {name} {CAPTIONS_TO} ..." if name else "."
         return f"{self.name} lacks the last {counted(lacks, 'text')}{advice}"
 
-    def start(self, records: Iterable[Record] = ()) -> None:
+    def note_in(self, session: SessionRecorder) -> None:
+        """Keep notes in the session, and take up those that an earlier process has left there.
+
+        Raises:
+            LivetransError: they cannot be used.
+        """
+        self._session = session
+        try:
+            self._open_notes(session.folder / SENT_FILE)
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise LivetransError(f"The session's {SENT_FILE} cannot be used ({fault}): resume without it.") from None
+
+    def start(self, notify: Callable[[Notice], object], records: Iterable[Record] = ()) -> None:
         """Begin to send; `records` are those of a session that goes on, whose unsent captions come first."""
-        self._is_read_again = True
+        self.notify, self._is_read_again = notify, True
         for record in records:
             self.write(record)
         self._is_read_again = False
@@ -230,13 +209,9 @@ class PlatformCaptions:
 
     def _is_wanted(self, caption: Caption) -> bool:
         shows = self._settings.shows(caption.track, caption.language, self._link.language)
-        is_new = caption.segment_id not in self._noted and caption.segment_id not in self._seen
-        return shows and is_new and bool(caption.text.strip())
+        return shows and caption.segment_id not in self._seen and bool(caption.text.strip())
 
-    def _open_notes(self) -> None:
-        if not self._session:
-            return
-        path: Path = self._session.folder / SENT_FILE
+    def _open_notes(self, path: Path) -> None:
         self._notes = private_file(path, "ab+")
         self._notes.seek(0)
         whole = (self._notes.readall() or b"").rpartition(b"\n")[0]
@@ -253,7 +228,7 @@ class PlatformCaptions:
             for one in values["texts"]:
                 newest = int(one["number"])
                 left[newest] = _Text(newest, segment, float(one["at"]), [str(line) for line in one["lines"]])
-            self._noted.add(segment)
+            self._seen.add(segment)
         overtaken = self._opened.last > newest  # By another run or a test: platforms drop numbers that come late.
         self._opened.take(newest)
         for text in left.values():
@@ -270,18 +245,13 @@ class PlatformCaptions:
                 write_all(self._notes, f"{dump({'to': self._link.fingerprint, **values})}\n".encode())
 
     def _run(self) -> None:
-        with suppress(NotTaken):
-            self._greet()
-        if not self._try(self._catch_up):
-            return
-        caption: tuple[float, float, Caption] | None = None
-        while self._left or (caption := self._next()):
-            if not self._left and caption:
-                self._take_apart(*caption)
-            while self._left and self._try(self._send_first):
-                pass
-            if self._left:
-                return
+        if self._link.platform.has_times:
+            with suppress(NotTaken):  # Where it takes no empty text, the first answers tell its clock.
+                self._check_clock(self._link.post(self._opened.last, 0.0, []))
+        has_sent = self._try(self._catch_up)
+        while has_sent and (caption := self._next()):
+            self._take_apart(*caption)
+            has_sent = self._try(self._send_left)
 
     def _next(self) -> tuple[float, float, Caption] | None:
         """Wait for a caption that the session has, so that `resume` knows whatever was sent; None at the end."""
@@ -315,11 +285,6 @@ class PlatformCaptions:
         with self._change:
             self._waiting.popleft()
 
-    def _greet(self) -> None:
-        """Learn the platform's clock. Where it takes no empty text, the first answers tell."""
-        if self._link.platform.has_times:
-            self._check_clock(self._link.post(self._opened.last, 0.0, []))
-
     def _catch_up(self) -> None:
         """Go on from the last number that the platform has, where it tells that."""
         if (number := self._link.last_number()) is not None:
@@ -327,18 +292,21 @@ class PlatformCaptions:
                 self._mark()
             if not self._left:
                 self._opened.take(number)
+        self._send_left()
 
-    def _send_first(self) -> None:
-        text = self._left[0]
-        self._last_at = max(text.at + self._delay + self._clock_error, self._last_at + 0.001)
-        try:
-            self._check_clock(self._link.post(text.number, self._last_at, text.lines))
-        except NotTaken:
-            # It refuses a number that it has; the answer to the first try was lost.
-            if (self._link.last_number() or 0) < text.number:
-                raise
-        self._mark()
-        self.sent, self._sent_at = self.sent + 1, time.monotonic()
+    def _send_left(self) -> None:
+        while self._left:
+            text = self._left[0]
+            at = text.at + self._settings.output.captions_delay + self._clock_error
+            self._last_at = max(at, self._last_at + 0.001)
+            try:
+                self._check_clock(self._link.post(text.number, self._last_at, text.lines))
+            except NotTaken:
+                # It refuses a number that it has; the answer to the first try was lost.
+                if (self._link.last_number() or 0) < text.number:
+                    raise
+            self._mark()
+            self.sent, self._sent_at = self.sent + 1, time.monotonic()
 
     def _mark(self) -> None:
         self._note({"sent": self._left.popleft().number})

@@ -20,6 +20,7 @@ import socket
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import psutil
 
@@ -119,17 +120,24 @@ def main() -> None:
 
     with running_hub(connections=2 * options.readers + 500) as hub:
         publisher = HubPublisher(hub.address("hall-of-many"), lines, print)
+        ask, sent = publisher._hub.ask, [0]
+
+        def count(method: str, path: str, body: bytes = b"") -> object:
+            sent.append(sent[-1] + len(body))
+            return ask(method, path, body or None)
+
+        publisher._hub.ask = count  # type: ignore[assignment, method-assign]
         publisher.start()
         threading.Thread(target=talk, daemon=True).start()
         time.sleep(2)
         readers = Readers(hub.port, "hall-of-many", options.readers, written)
         readers.read(4, counts=False)
         workers = psutil.Process(hub.process.pid).children()
-        before, of_publisher, sent = _seconds(workers), publisher.seconds, publisher.bytes
+        before, of_publisher, bytes_up = _seconds(workers), _seconds_of(publisher._thread), sent[-1]
         readers.answers = readers.bytes = readers.faults = 0
         readers.read(options.seconds, counts=True)
         used, length = _seconds(workers) - before, options.seconds
-        own, bytes_up = publisher.seconds - of_publisher, publisher.bytes - sent
+        own, bytes_up = _seconds_of(publisher._thread) - of_publisher, sent[-1] - bytes_up
         ends.set()
         publisher.stop()
     print(
@@ -144,6 +152,10 @@ def main() -> None:
 
 def _seconds(processes: list[psutil.Process]) -> float:
     return sum(sum(one.cpu_times()[:2]) for one in processes)
+
+
+def _seconds_of(thread: threading.Thread) -> float:
+    return int(Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _share(lags: Counter[int], share: float) -> float:

@@ -158,7 +158,8 @@ def trouble(hub: Nginx, browser: Browser, seed: int, scale: float) -> list[str]:
             for kind in kinds:
                 kind(page, talk)
                 compare(page, talk, kind.__name__)
-            talk.has_ended = publisher._ends = True  # Killed: nothing says that it has ended.
+            talk.has_ended = True
+            publisher._ending.set()  # Killed: nothing says that it has ended.
             publisher._thread.join(PATIENCE)
         time.sleep(3)  # The page has what the first run has put.
         before, talk = finished(page, "eins"), Talk("zwei")

@@ -90,8 +90,9 @@ def until(hub: Nginx, path: str, wanted: dict[int, str]) -> None:
 
 
 @WITH_AND_WITHOUT_TLS
-def test_readers_get_lines_and_only_the_newest_form(hub: Nginx, room: str) -> None:
-    lines = SharedLines()
+def test_readers_get_lines_and_only_the_newest_form(hub: Nginx, room: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines, puts, put = SharedLines(), itertools.count(), Hub.put
+    monkeypatch.setattr(Hub, "put", lambda *what: (next(puts), put(*what)))
     publisher = publishing(hub, room, lines)
     for revision in range(20):
         lines.write(caption(0, f"grows {revision}", revision=revision))
@@ -101,7 +102,7 @@ def test_readers_get_lines_and_only_the_newest_form(hub: Nginx, room: str) -> No
     assert lines_in(gzip.decompress(file)) == {0: "grows 19"}
     with socket.create_connection(("127.0.0.1", hub.port)):
         publisher.stop()
-    assert publisher.puts < 12 and publisher.readers >= 1
+    assert next(puts) < 12 and publisher.readers >= 1
 
 
 def test_what_a_file_leaves_out_is_in_the_one_before(hub: Nginx, room: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,8 +233,8 @@ def test_two_runs_do_not_share_a_room(hub: Nginx, room: str, monkeypatch: pytest
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another machine"))
     with pytest.raises(LivetransError, match="Another machine publishes"):
         publishing(hub, room, SharedLines())
-    publisher._ends = True  # It is killed: no word of the end.
-    publisher._claimed.close()
+    publisher._ending.set()  # It is killed: no word of the end.
+    publisher._claim.close()
     monkeypatch.setenv("XDG_DATA_HOME", str(home))
     again = publishing(hub, room, SharedLines())
     again.lines.write(ended())

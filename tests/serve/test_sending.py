@@ -19,7 +19,7 @@ import pytest
 from livetrans.base.errors import LivetransError, UsageError
 from livetrans.base.text import display_width
 from livetrans.cli import run
-from livetrans.config import MeetingSettings, Settings
+from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.events import Caption, NameCorrected, Notice, Record, RunStarted, Transcript
 from livetrans.serve import platforms, sending
 from livetrans.serve.platforms import parse_link
@@ -48,10 +48,12 @@ def final(segment: int, text: str, *, at: float = 0.0, captured: float | None = 
 
 
 def sink(
-    stand_in: StandIn, settings: Settings | None = None, session: SessionRecorder | None = None, **given: float
+    stand_in: StandIn, settings: Settings | None = None, session: SessionRecorder | None = None
 ) -> PlatformCaptions:
-    link = parse_link(stand_in.link, "de", "--captions-to")
-    return PlatformCaptions(OpenLink(link), settings or Settings(), session, **given)
+    found = PlatformCaptions(OpenLink(parse_link(stand_in.link, "de")), settings or Settings())
+    if session:
+        found.note_in(session)
+    return found
 
 
 def until(found: Callable[[], object]) -> None:
@@ -71,7 +73,7 @@ def test_every_final_comes_once_and_in_order_whatever_fails(name: str, seed: int
     with standing_in(name) as stand_in:
         outlet = sink(stand_in)
         stand_in.faults = [chance.choice(faults) for _ in range(25)]
-        outlet.start()
+        outlet.start(print)
         for number, text in enumerate(texts):
             outlet.write(Record(0.0, growing(number)))
             outlet.write(final(number, text))
@@ -91,9 +93,8 @@ def growing(segment: int) -> Caption:
 def test_youtube_gets_utc_times_of_the_speech_by_its_own_clock(ours: float) -> None:
     notes: list[Notice] = []
     with standing_in("YouTube", clock_error=-ours) as stand_in:
-        outlet = sink(stand_in, delay=5.0)
-        outlet.notify = notes.append
-        outlet.start()
+        outlet = sink(stand_in, Settings(output=OutputSettings(captions_delay=5.0)))
+        outlet.start(notes.append)
         for number in range(3):  # Spoken 2 to 3 s before it was published.
             outlet.write(final(number, f"satz {number}.", at=100.0, captured=98.0))
         sent = datetime.now(UTC).replace(tzinfo=None)
@@ -108,8 +109,7 @@ def test_one_notice_when_a_platform_stops_and_one_when_it_is_over() -> None:
     notes: list[Notice] = []
     with standing_in("Zoom") as stand_in:
         outlet = sink(stand_in)
-        outlet.notify = notes.append
-        outlet.start()
+        outlet.start(notes.append)
         stand_in.faults = ["400"] * 6
         outlet.write(final(0, "eins."))
         until(lambda: "has the meeting begun" in outlet.status)
@@ -123,7 +123,7 @@ def test_numbers_go_on_after_another_run_and_a_link_has_one_run() -> None:
     with standing_in("YouTube") as stand_in:
         for number in range(2):
             outlet = sink(stand_in)
-            outlet.start()
+            outlet.start(print)
             with pytest.raises(LivetransError, match="in use already"):
                 sink(stand_in)
             outlet.write(final(0, f"lauf {number}."))
@@ -132,7 +132,7 @@ def test_numbers_go_on_after_another_run_and_a_link_has_one_run() -> None:
     with standing_in("Zoom") as stand_in:
         stand_in.last = 41  # Another program used the link before.
         outlet = sink(stand_in)
-        outlet.start()
+        outlet.start(print)
         outlet.write(final(0, "danach."))
         outlet.close()
         assert (stand_in.shown, stand_in.last) == (["danach."], 42)
@@ -142,7 +142,7 @@ def test_a_language_and_whatever_concerns_everybody() -> None:
     meeting = MeetingSettings(names=("ich", "alle"))
     with standing_in("Zoom") as stand_in:
         outlet = sink(stand_in, Settings(targets=("fr", "de"), meeting=meeting))
-        outlet.start()
+        outlet.start(print)
         outlet.write(final(0, "bonjour.", track="alle", language="fr"))
         outlet.write(final(0, "guten tag.", track="alle", language="de"))
         outlet.write(final(1, "hello.", track="ich", language="en"))
@@ -156,7 +156,7 @@ def test_a_name_is_corrected_in_captions_that_wait() -> None:
         spoken = Transcript(0, 0, "shiv on is here", "", True, 0.0, 1.0)
         outlet.write(Record(1.0, Caption(spoken, "shiv on ist hier.", language="de")))
         outlet.write(Record(2.0, NameCorrected("shiv on", "shiv on", "Siobhan")))
-        outlet.start()
+        outlet.start(print)
         outlet.close()
         assert stand_in.shown == ["Siobhan ist hier."]
 
@@ -168,7 +168,7 @@ def test_what_a_session_lacks_follows_with_the_same_number(name: str, fault: str
     with standing_in(name) as stand_in:
         outlet = sink(stand_in, session=session)
         stand_in.on_text = lambda: stand_in.faults.extend([fault] * 1000)
-        outlet.start()
+        outlet.start(print)
         for record in records:
             session.write(record)
             outlet.write(record)
@@ -181,7 +181,7 @@ def test_what_a_session_lacks_follows_with_the_same_number(name: str, fault: str
         stand_in.faults, stand_in.on_text = [], lambda: None
         again = SessionRecorder(tmp_path / "kept", append=True)
         outlet = sink(stand_in, session=again)
-        outlet.start(list(read_records(tmp_path / "kept")))
+        outlet.start(print, read_records(tmp_path / "kept"))
         outlet.close()
         assert stand_in.shown == [f"satz {one}." for one in range(4)]
         notes = (tmp_path / "kept" / SENT_FILE).read_text()
@@ -202,24 +202,24 @@ REFUSED = [
 
 
 def test_the_host_tells_the_platform_and_others_are_refused_without_a_word_of_the_link() -> None:
-    assert [parse_link(link, "de", "x").platform.name for link in LINKS] == ["Zoom", "YouTube", "YouTube", "Teams"]
+    assert [parse_link(link, "de").platform.name for link in LINKS] == ["Zoom", "YouTube", "YouTube", "Teams"]
     for link in REFUSED:
         with pytest.raises(LivetransError) as error:
-            parse_link(link, "de", "--captions-to")
+            parse_link(link, "de")
         assert link not in str(error.value) and "id=1" not in str(error.value)
-    assert "token" not in repr(parse_link(LINKS[3], "de", "x"))
+    assert "token" not in repr(parse_link(LINKS[3], "de"))
 
 
 @pytest.mark.parametrize(
     ("place", "mode", "code", "sentence"),
     [
-        ("https://wmcc.zoom.us/closedcaption?id=1", 0o600, 2, "takes no link itself"),
-        ("de=https://wmcc.zoom.us/closedcaption?id=1", 0o600, 2, "takes no link itself"),
+        ("https://wmcc.zoom.us/closedcaption?id=1", 0o600, 2, "is not given itself"),
+        ("de=https://wmcc.zoom.us/closedcaption?id=1", 0o600, 2, "is not given itself"),
         ("@{}", 0o644, 1, "others can read: run chmod 600"),
         ("fr=@{}", 0o600, 2, "needs captions in fr; add it to --to"),
         ("@{}x", 0o600, 1, "cannot be read"),
         ("NO_SUCH_LINK", 0o600, 1, "no environment variable NO_SUCH_LINK"),
-        ("@{}", 0o600, 1, "holds no caption link of YouTube, Zoom, Teams"),
+        ("@{}", 0o600, 1, "is no caption link of YouTube, Zoom, Teams"),
     ],
 )
 def test_what_cannot_be_a_link_is_one_sentence_and_leaves_no_session(
@@ -245,7 +245,7 @@ def test_a_link_is_tried_with_one_line(tmp_path: Path, capsys: pytest.CaptureFix
         stand_in.faults = ["400"]
         assert run(["send-test", place]) == 1
         assert "Zoom took no text (answer 400: has the meeting begun" in capsys.readouterr().err
-        with pytest.raises(UsageError, match="takes no link itself"):
+        with pytest.raises(UsageError, match="is not given itself"):
             raise_usage(stand_in.link)
 
 
