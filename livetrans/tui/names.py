@@ -64,6 +64,18 @@ def _likely(transcript: Transcript, terms: Sequence[str], language: str) -> Iter
             yield Likely(word, word, nearest(word, terms) or "")
 
 
+class Correction(Vertical):
+    """The lowest rows of the terminal; the screen below keeps them free, so that captions stay in sight."""
+
+    BORDER_TITLE = "Correct a name"
+
+    def on_resize(self) -> None:
+        self.app.screen_stack[0].styles.padding = (0, 0, self.outer_size.height, 0)
+
+    def on_unmount(self) -> None:
+        self.app.screen_stack[0].styles.padding = 0
+
+
 class NamesScreen(ModalScreen[str]):
     """The page; it returns the answer to show, or None."""
 
@@ -88,8 +100,8 @@ class NamesScreen(ModalScreen[str]):
         self._hint = Static(CHOOSE if names else TYPE, markup=False, id="hint")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="correction") as page:
-            page.border_title = "Correct a name"
+        self._list.styles.max_height = max(self.app.size.height // 4, 3)
+        with Correction(id="correction"):
             yield self._list
             yield self._input
             yield self._hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 from dataclasses import replace
@@ -659,6 +660,24 @@ async def test_a_name_is_corrected_by_choosing_it_and_kept_by_enter(tmp_path: Pa
         await stage.press("e")
         await stage.press("escape", "e", "escape")
         assert corrections[1:] == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (120, 35)])
+async def test_captions_stay_in_sight_while_a_name_is_corrected(size: tuple[int, int]) -> None:
+    spoken = [f"I met Anna{number} and Berta{number} there." for number in range(9)]
+    said = [caption(number, f"Satz {number}.", source=text, final=True) for number, text in enumerate(spoken)]
+    async with on_stage(started(), *said, caption(9, "Ja, und dann", source="Yes, and then"), size=size) as stage:
+        await stage.press("e")
+        # The screen below is laid out in its own time, for which Textual's pilot does not wait.
+        async with asyncio.timeout(30):
+            while "Satz 8." not in stage.text or "Yes, and then" not in stage.text:
+                await stage.pilot.pause(0.001)
+        assert "Correct a name" in stage.text and "Anna8" in stage.text and "Ja, und dann" in stage.text
+        await stage.press("escape")
+        async with asyncio.timeout(30):
+            while "Satz 7." not in stage.text:
+                await stage.pilot.pause(0.001)
+        assert "Correct a name" not in stage.text
 
 
 async def test_a_repaired_name_that_is_typed_is_corrected_where_it_was_heard() -> None:
