@@ -28,10 +28,6 @@ Review = Callable[[NDArray[np.float32], Proposal], tuple[int, int]]
 """Returns, from the target's rows (tokens + 1, vocabulary), the number of accepted tokens and the next token."""
 
 
-Change = tuple[int, int | None]
-"""A place in the draft, and the token that a model would write there instead; None where it would end."""
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The segment's previous output, from which the next one is drafted."""
@@ -43,8 +39,8 @@ class Draft:
     """The source in that prompt."""
     hidden_tokens: int = 0
     """Last tokens that were not shown: to change them erases nothing."""
-    doubted: Change | None = None
-    """The change of shown tokens that its update asked for and did not make (`livetrans.decoding.keeping`)."""
+    doubted: int | None = None
+    """The place from which its update would have changed shown tokens, and did not (`livetrans.decoding.keeping`)."""
 
     @property
     def shown_tokens(self) -> int:
@@ -58,7 +54,7 @@ class Decoded:
     tokens: tuple[int, ...]
     stats: DecodingStats
     accepted: tuple[Span, ...] = ()
-    doubted: Change | None = None
+    doubted: int | None = None
     """See `Draft.doubted`."""
 
 
