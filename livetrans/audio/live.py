@@ -158,11 +158,7 @@ class LiveSource:
     """Says that there is sound again. It is followed by how long there was none."""
 
     def __init__(
-        self,
-        capture: Capture,
-        open_again: Callable[[], Capture],
-        clock: Clock,
-        notify: Callable[[Notice | Gap], None],
+        self, capture: Capture, open_again: Callable[[], Capture], clock: Clock, notify: Callable[[Notice | Gap], None]
     ) -> None:
         self.duration = None
         self.skipped = 0.0

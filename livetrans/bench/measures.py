@@ -22,13 +22,7 @@ from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.events import Caption, DecodingStats, Transcript, Translation
 from livetrans.metrics import quality
 from livetrans.metrics.captions import CaptionMeasures, DecodingRates, NormalizedErasure
-from livetrans.metrics.latency import (
-    Spread,
-    average_lagging,
-    length_adaptive_average_lagging,
-    spread_of,
-    stable_delays,
-)
+from livetrans.metrics.latency import Spread, average_lagging, length_adaptive_average_lagging, spread_of, stable_delays
 from livetrans.metrics.quality import Interval, Score
 from livetrans.translation.presenter import Presenter
 

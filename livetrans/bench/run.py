@@ -355,10 +355,7 @@ def method_models(
 
 
 def check_models(
-    methods: Sequence[Method],
-    has_draft_model: bool,
-    has_double_model: bool,
-    sampling: SamplingSettings | None = None,
+    methods: Sequence[Method], has_draft_model: bool, has_double_model: bool, sampling: SamplingSettings | None = None
 ) -> None:
     """Raise UsageError where a method lacks a model or cannot draw tokens, or none uses a model that was given."""
     for method in methods:

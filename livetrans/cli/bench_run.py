@@ -32,13 +32,7 @@ from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
 from livetrans.cli.options import server_options
 from livetrans.cli.running import HeardProgress, OpenSource
-from livetrans.config import (
-    TRANSLATOR_VARIABLE,
-    UNNAMED,
-    LanguageModelSettings,
-    MaskSettings,
-    SamplingSettings,
-)
+from livetrans.config import TRANSLATOR_VARIABLE, UNNAMED, LanguageModelSettings, MaskSettings, SamplingSettings
 from livetrans.events import Event, Notice, Record
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages

@@ -34,15 +34,7 @@ from livetrans.models.chosen import (
 )
 from livetrans.models.find import FoundModel, find_models, pull_folder, search_folders, size_on_disk
 from livetrans.models.hub import is_offline
-from livetrans.models.pulls import (
-    completed,
-    pull,
-    read_receipt,
-    remove,
-    remove_unfinished,
-    unfinished_pulls,
-    verify,
-)
+from livetrans.models.pulls import completed, pull, read_receipt, remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 
 _USABLE = 0.8

@@ -104,11 +104,7 @@ def _found(name: str) -> str:
     help="With --compare: how often everything is done; the table shows medians and spread.",
 )
 @run_option(
-    "--format",
-    "format_",
-    type=click.Choice(FORMATS),
-    default="text",
-    help="With --compare: how the table is written.",
+    "--format", "format_", type=click.Choice(FORMATS), default="text", help="With --compare: how the table is written."
 )
 def command(
     settings: Settings,

@@ -49,10 +49,7 @@ text_option = click.option(
     help="The translation, the recognised text, or both.",
 )
 to_option = click.option(
-    "--to",
-    metavar="LANGUAGE",
-    type=LANGUAGES,
-    help="Only these languages of a session that has several.",
+    "--to", metavar="LANGUAGE", type=LANGUAGES, help="Only these languages of a session that has several."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
 
@@ -243,12 +240,7 @@ def _columns(name: str, length: str, languages: str, width: int, captions: str, 
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def export_command(
-    session: str,
-    format_: Format | None,
-    which: Which,
-    to: tuple[str, ...] | None,
-    output: Path | None,
-    force: bool,
+    session: str, format_: Format | None, which: Which, to: tuple[str, ...] | None, output: Path | None, force: bool
 ) -> None:
     """Write SESSION as subtitles (srt, vtt), text or JSON lines.
 

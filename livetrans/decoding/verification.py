@@ -16,12 +16,7 @@ from livetrans.config import SamplingSettings
 from livetrans.lm.rows import Rows
 
 
-def accepted_length(
-    rows: Rows,
-    draft: Sequence[int],
-    bias: float,
-    cost: Callable[[int], float] | None = None,
-) -> int:
+def accepted_length(rows: Rows, draft: Sequence[int], bias: float, cost: Callable[[int], float] | None = None) -> int:
     """Return the number of draft tokens before the divergence; all if there is none.
 
     Row i predicts draft token i. A token that is neither the choice nor kept under the bias is a divergence. The paper

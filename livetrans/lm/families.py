@@ -338,16 +338,12 @@ TEMPLATES = {
     ),
     "eurollm": Template(eurollm, lambda traits: "eurollm" in traits.identity, _EURO),
     "qwen3": Template(
-        qwen3,
-        lambda traits: traits.architecture.startswith("qwen3") and _writes(traits, "<|im_start|>"),
-        _QWEN3,
+        qwen3, lambda traits: traits.architecture.startswith("qwen3") and _writes(traits, "<|im_start|>"), _QWEN3
     ),
     "gemma3": Template(gemma3, lambda traits: traits.architecture == "gemma3" and _writes(traits, "<start_of_turn>")),
     "gemma4": Template(gemma4, lambda traits: traits.architecture == "gemma4"),
     "llama3": Template(
-        llama3,
-        lambda traits: traits.architecture == "llama" and "<|start_header_id|>" in traits.chat_template,
-        _LLAMA3,
+        llama3, lambda traits: traits.architecture == "llama" and "<|start_header_id|>" in traits.chat_template, _LLAMA3
     ),
     "chat": Template(chat, lambda traits: True),
 }

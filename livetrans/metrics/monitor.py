@@ -138,12 +138,7 @@ class Monitor:
     Its memory is constant over hours: segments are dropped at their final, of many lags the last are kept.
     """
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        memory: Callable[[], int | None] = resident_memory,
-    ) -> None:
+    def __init__(self, settings: Settings | None = None, *, memory: Callable[[], int | None] = resident_memory) -> None:
         """`settings` hold until the run starts; `memory` is called at each snapshot."""
         self._lock = threading.Lock()
         self._memory = memory

@@ -227,10 +227,7 @@ def _line(kinds: Iterable[str]) -> str:
 
 
 def find_model(
-    kind: str,
-    name: Path | str | None = None,
-    languages: RunLanguages = ANY_LANGUAGES,
-    engines: tuple[str, ...] = (),
+    kind: str, name: Path | str | None = None, languages: RunLanguages = ANY_LANGUAGES, engines: tuple[str, ...] = ()
 ) -> FoundModel:
     """Return the model `name` (a path or a name), else that of the kind's environment variable, else the first fitting.
 

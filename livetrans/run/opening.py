@@ -26,16 +26,7 @@ from livetrans.lm.server.transport import PRIVACY, ServerFault, about_server, pr
 from livetrans.models.catalogue import ONNX, WHISPER_CPP
 from livetrans.models.chosen import GPU, GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
-from livetrans.run.listening import (
-    Filter,
-    Hearing,
-    Listening,
-    OnAudio,
-    Stages,
-    TrackStages,
-    sound_of,
-    with_speaker,
-)
+from livetrans.run.listening import Filter, Hearing, Listening, OnAudio, Stages, TrackStages, sound_of, with_speaker
 from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
@@ -109,11 +100,7 @@ def from_file(
 
 
 def from_tracks(
-    tracks: Sequence[Track],
-    change: threading.Condition,
-    clock: Clock,
-    publish: Publish,
-    origin: Origin | None = None,
+    tracks: Sequence[Track], change: threading.Condition, clock: Clock, publish: Publish, origin: Origin | None = None
 ) -> Hearing:
     """Return the listening side of tracks whose queues share `change`."""
     sound, sources = OldestFirst(tracks, change, publish), [track.sound for track in tracks]

@@ -14,15 +14,7 @@ from dataclasses import InitVar, dataclass
 from livetrans.base.clock import Clock
 from livetrans.base.errors import SessionError, UsageError, sentence
 from livetrans.config import UNNAMED, Settings, Term, with_field
-from livetrans.events import (
-    Event,
-    GlossaryRead,
-    NameCorrected,
-    Notice,
-    RunEnded,
-    RunStarted,
-    Transcript,
-)
+from livetrans.events import Event, GlossaryRead, NameCorrected, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Monitor
 from livetrans.names.file import changed_at, read_terms
 from livetrans.names.repair import NameRepairs, with_correction

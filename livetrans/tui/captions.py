@@ -21,12 +21,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import Input
 
-from livetrans.base.text import (
-    join_text,
-    reads_right_to_left,
-    track_label,
-    visible,
-)
+from livetrans.base.text import join_text, reads_right_to_left, track_label, visible
 from livetrans.captions import key_of
 from livetrans.events import Caption
 from livetrans.tui.board import HISTORY_CAPTIONS, Board, Source

@@ -141,9 +141,7 @@ def meter(level: float, cells: int) -> tuple[str, str]:
 
 
 CALM = Metric(
-    "calm",
-    calm,
-    f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.",
+    "calm", calm, f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set."
 )
 CHANGES = Metric(
     "changes/min",
