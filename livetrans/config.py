@@ -670,7 +670,6 @@ class Setting:
     field: str
     """Such as `decoding.bias`."""
     type: str
-    """The field's type, as it is written."""
     default: Any
     option: Option
     section: str

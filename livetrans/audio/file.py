@@ -211,7 +211,6 @@ class _SoundDecoder:
         self._begins = (self._container.start_time or 0) / 1_000_000
         """The file's time stamp at source time 0, in seconds."""
         self._decoded = 0
-        """Samples decoded so far."""
         self._stamp_end = self._begins
         """The time stamp at which the last frame ended."""
         self._rate = 0

@@ -60,7 +60,6 @@ class SourceTime:
         """Sample at which the next sound starts at the earliest."""
         self._held: list[tuple[NDArray[np.int16], float]] = []
         self._fed = 0
-        """Samples fed so far."""
         self._pace = self._paced = 0
         """How late a recent block came, in samples by those fed, and how many came as late since then."""
         self._delay = 0.0

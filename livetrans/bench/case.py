@@ -12,7 +12,6 @@ from livetrans.events import Span
 from livetrans.translation.presenter import cut_to_word
 
 PAPERS = ("rt", "ssbd@0.2", "cd")
-"""The methods of Table 7."""
 
 
 def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[str]]:

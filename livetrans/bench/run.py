@@ -55,7 +55,6 @@ METHOD_SETS = {
 """What `--methods` takes in place of a list: what Tables 2, 3, 4 and 6 need (the display-only mask is computed from the
 plain method), and the calm settings between `rt` and `cd` beside the paper's method."""
 REPEATS = 3
-"""Default number of repetitions of a run."""
 QUICK_SENTENCES, QUICK_REPEATS = 20, 2
 """Size of a run with `--quick`: about a minute with the translator of the tree and the paper's methods."""
 TIMES = ("wall", "cpu")

@@ -33,7 +33,6 @@ FORMAT = 1
 """Version of the format, written into the header; raised when an old reader would misread a new file."""
 
 BEGINNING = b'{"line": "header"'
-"""The first bytes of a run file."""
 
 OTHER_TEXTS = "other texts or references"
 

@@ -181,7 +181,6 @@ def _option(setting: Setting) -> RunOption:
 run_option = partial(click.option, cls=RunOption)
 """Declares an option of one command."""
 OPTIONS = {key: _option(setting) for key, setting in SETTINGS.items()}
-"""The option of every setting, by its key."""
 
 
 def server_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -285,11 +284,7 @@ def _between(context: click.Context, settings: Settings) -> Settings:
 
 
 def _refuse_without_effect(settings: Settings, sources: Sequence[str]) -> None:
-    """Refuse an option on the command line that has no effect in the run.
-
-    Raises:
-        UsageError: it says which, and what to do.
-    """
+    """Refuse an option on the command line that has no effect in the run."""
     context = click.get_current_context()
     way = Way(settings, context.params, tuple(sources), wants_screen(settings.output))
     for option in context.command.params:

@@ -189,11 +189,7 @@ def _resolve(settings: Settings, *, is_fast: bool, is_offline: bool, compares: b
 
 
 def _output_files(place: str, files: Sequence[str]) -> dict[str, Path]:
-    """Return the output file of each recording, as -o names it.
-
-    Raises:
-        UsageError: it names no file, or its folder is not there.
-    """
+    """Return the output file of each recording, as -o names it."""
     if place == STDIN:
         raise UsageError("-o names a file; leave it out for captions on standard output")
     names_folder = Path(place).is_dir() or place.endswith(os.sep)
@@ -207,11 +203,7 @@ def _output_files(place: str, files: Sequence[str]) -> dict[str, Path]:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse what cannot be done, before the run, which may take hours.
-
-    Raises:
-        UsageError: it says what, and what to do.
-    """
+    """Refuse what cannot be done, before the run, which may take hours."""
     settings, part = plan.settings, plan.part
     if plan.real_time and len(plan.files) > 1:
         raise UsageError("several files are replayed with --offline or --speed max; add one of them, or name one file")

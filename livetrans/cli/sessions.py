@@ -132,11 +132,7 @@ def _lines(captions: LastCaptions, languages: Sequence[str], which: Which) -> It
 
 
 def _chosen(captions: LastCaptions, to: Sequence[str] | None) -> Sequence[str]:
-    """Return the languages that --to names, or all of the session.
-
-    Raises:
-        UsageError: the session has no captions in one of them.
-    """
+    """Return the languages that --to names, or all of the session."""
     known = captions.languages
     if not set(to or ()) <= set(known):
         raise UsageError(f"there are captions in {', '.join(known)} only; choose one of these with --to")

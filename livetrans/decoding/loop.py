@@ -34,9 +34,7 @@ class Draft:
 
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
-    """The prompt that it was written for."""
     source: tuple[int, ...] = ()
-    """The source in that prompt."""
     hidden_tokens: int = 0
     """Last tokens that were not shown: to change them erases nothing."""
     doubted: int | None = None

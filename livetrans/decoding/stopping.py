@@ -54,7 +54,6 @@ class Stop:
     """
 
     expected_tokens: float
-    """Expected length of the output."""
     shown_tokens: int
     """Leading tokens of the output that the caption shows already: decoding never stops before them."""
     k: int

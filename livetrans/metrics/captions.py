@@ -351,7 +351,6 @@ class CaptionMeasures:
 
     def __init__(self) -> None:
         self.updates = 0
-        """Translations."""
         self.captions = 0
         self.hidden_tokens = 0
         """Output tokens that were not shown, over all captions."""

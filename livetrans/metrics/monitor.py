@@ -49,11 +49,8 @@ class Snapshot:
     segments: int = _figure(lambda measures: measures.caption_erasure.segments, 0)
     """Segments whose final was shown: the finals."""
     updates: int = _figure(lambda measures: measures.updates, 0)
-    """Translations made."""
     ne_raw: float | None = _figure(lambda measures: measures.output_erasure.ratio_of_sums)
-    """Normalized erasure of the model's output."""
     ne_shown: float | None = _figure(lambda measures: measures.caption_erasure.ratio_of_sums)
-    """Normalized erasure of the captions."""
     ne_screen: float | None = _figure(lambda measures: measures.screen.ratio)
     """Normalized erasure of the screen: all captions as one text."""
     speedup: float | None = _figure(lambda measures: measures.speedup.ratio)
@@ -90,7 +87,6 @@ class Snapshot:
     lag_p95: float | None = _figure(lambda measures: measures.lags.percentile(0.95))
     """Seconds from the end of a spoken word until its translation stands for good, see `TranslationLag`."""
     pass_seconds_last: float | None = None
-    """Duration of the recogniser's last pass."""
     real_time_factor: float | None = None
     """Recognition time / sound heard, pauses left out."""
     coalesced_updates: int = 0

@@ -101,7 +101,6 @@ class Entry:
     restriction: str | None = None
     """One phrase, if the licence or the download is restricted."""
     why: str = ""
-    """Why one would choose it."""
 
     @property
     def is_one_file(self) -> bool:

@@ -58,7 +58,6 @@ class FoundModel:
     display_name: str | None = None
     """Its name, if that is not the file's: in another program's cache."""
     entry: Entry | None = None
-    """Its entry in the catalogue file."""
     receipt: Receipt | None = None
     """The receipt of a pulled model; None also if the receipt is damaged."""
 

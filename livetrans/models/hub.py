@@ -63,7 +63,6 @@ class Revision:
     """A repository at a commit, by the hub's names."""
 
     sha: str
-    """The commit."""
     siblings: tuple[RemoteFile, ...]
 
 

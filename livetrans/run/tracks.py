@@ -72,7 +72,6 @@ class QueuedSource(WrappedSource):
         self._change = change or threading.Condition()
         self._queue: deque[AudioChunk | Gap] = deque()
         self._samples = 0
-        """Samples in the queue."""
         self._left_out_samples = 0
         self._error: Exception | None = None
         self._is_started = False

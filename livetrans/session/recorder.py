@@ -81,7 +81,6 @@ class SessionRecorder:
         """True is the microphone's in a run of two tracks; False is any other sound."""
         self._settings = Settings()
         self.records_sound = keep_audio
-        """Whether sound is recorded too."""
         if not append and (folder / EVENTS_FILE).exists():
             raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
         if not append and folder.is_dir() and any(folder.iterdir()):

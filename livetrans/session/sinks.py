@@ -91,7 +91,6 @@ class PlainOutput:
         self._source_first = settings.output.source_line == "above" and not self._show_partials
         self._line = ""
         self._line_segment: int | None = None
-        """Segment of the caption on the line."""
         self._isolate_end = ""
         self._captions = Captions()
         self._unfinished: dict[int, Caption] = {}

@@ -57,7 +57,6 @@ class Summary:
     languages: str = "? → ?"
     """All that were spoken and shown, `en,fr → de`; of two tracks `en → de, de → en`."""
     captions: int = 0
-    """Segments with a caption."""
     state: State = "loading"
     """`whole`: its run ended, and each sentence has a caption. `unfinished`: it was cut off or failed, or `resume` was
     stopped. `damaged`: its events cannot be read to the end."""

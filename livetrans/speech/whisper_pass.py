@@ -97,7 +97,6 @@ class WhisperPasses(ABC):
         self._full_seconds: deque[float] = deque(maxlen=FULL_PASSES)
         """Seconds of the latest passes, short windows in proportion; all that share a model have the same."""
         self._frames = FULL_WINDOW
-        """The window of the last pass."""
         self._tokenizer = tokenizer
         self._hot = HotWords(settings.hot_words)
 

@@ -26,7 +26,6 @@ class Presenter:
     def __init__(self, text_of: TextOf) -> None:
         self._text_of = text_of
         self._shown: dict[int, str] = {}
-        """Shown text of each growing segment."""
 
     def present(self, translation: Translation) -> Caption:
         """Return the caption of an update; updates come in order."""

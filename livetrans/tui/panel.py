@@ -51,7 +51,6 @@ class Metric:
     label_now: Callable[[Snapshot], str | None] = lambda snapshot: None
     """Replaces the label on the panel for a while."""
     keys: str = ""
-    """The keys that change it."""
 
 
 @dataclass(frozen=True, slots=True)
