@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 
 import click
@@ -10,8 +9,7 @@ import click
 from livetrans.base.errors import LivetransError, SessionError, UsageError
 from livetrans.base.files import private_file, private_folder, write_all
 from livetrans.cli.messages import say
-from livetrans.serve.hub import INSTALL, Hub, hub_files, new_secret, secret_file
-from livetrans.serve.secret import is_here, split_address
+from livetrans.serve.hub import Hub, hub_files, secret_file
 
 
 @click.command()
@@ -36,13 +34,11 @@ def command(host: str | None, place: str, output: Path | None, clear: str | None
         raise UsageError("name the server, as in livetrans hub captions.example.org")
     if not place.startswith("/") or not place.isprintable() or set(place) & set(" ;{}'\"$\\"):
         raise UsageError(f"--folder {place} is no absolute path of simple letters; name another")
-    parts = split_address(f"https://{host}")
     folder = output or Path(host.replace(":", "-"))
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise UsageError(f"{folder} exists already; name another folder with -o")
     try:
-        secret = new_secret(host)
-        files = hub_files(host, place, secret)
+        files = hub_files(host, place)
         private_folder(folder / "page")
         for name, content in files.items():
             with private_file(folder / name, "xb") as file:
@@ -51,13 +47,6 @@ def command(host: str | None, place: str, output: Path | None, clear: str | None
         (folder / "page").chmod(0o755)
     except OSError as fault:
         raise SessionError(f"{folder} cannot be written ({fault.strerror}); choose another place with -o") from None
-    assert parts
-    here = is_here(parts)
-    if not here:
-        values = {"host": host, "name": parts.hostname, "folder": folder, "name_of_folder": folder.name, "place": place}
-        click.echo(INSTALL.read_text(encoding="utf-8").format(**values))
-    else:
-        say(f"Lay {folder}/publishers and {folder}/page into {place}, with folders rooms and put of nginx's user.")
+    say(f"The files of the hub are in {folder}.")
+    click.echo(files["INSTALL"].decode(), nl=False)
     say(f"The secret is in {secret_file(host)}. On another machine, put it there or set LIVETRANS_HUB_SECRET to @FILE.")
-    say("A new room, which nobody can guess; a word for a public event is as good (4 letters or more):")
-    click.echo(f"livetrans mic --to de --publish http{'' if here else 's'}://{host}/pub/{secrets.token_urlsafe(16)}")

@@ -33,7 +33,6 @@ from livetrans.serve.secret import Claim, connection_to, is_here, parse_publish_
 SECRET = "LIVETRANS_HUB_SECRET"
 """Environment variable with the secret, or `@FILE`; without it the secret is that which `livetrans hub` has kept."""
 USER = "livetrans"
-CONFIGURATION, INSTALL = (Path(__file__).with_name(name) for name in ("hub.conf", "hub.txt"))
 TAIL_SECONDS = 12.0
 """Time whose changes the file has that every reader fetches each second."""
 EVERY = {"all": 30.0, "now": 5.0, "tail": 0.5}
@@ -265,17 +264,15 @@ def secret_of(host: str) -> str:
 def new_secret(host: str) -> str:
     """Return the secret of a hub that is kept here, or a new one of 256 bits, which is kept."""
     path = secret_file(host)
-    if path.exists():
-        return secret_of(host)
-    private_folder(path.parent)
-    secret = secrets.token_urlsafe(32)
-    with private_file(path, "xb") as file:
-        write_all(file, f"{secret}\n".encode())
-    return secret
+    if not path.exists():
+        private_folder(path.parent)
+        with private_file(path, "xb") as file:
+            write_all(file, f"{secrets.token_urlsafe(32)}\n".encode())
+    return read_secret(f"@{path}")
 
 
-def hub_files(host: str, folder: str, secret: str) -> dict[str, bytes]:
-    """Return the files of a hub by their paths: nginx's configuration, who may publish, and the page.
+def hub_files(host: str, folder: str, secret: Callable[[str], str] = new_secret) -> dict[str, bytes]:
+    """Return the files of a hub by their paths: how to install it, nginx's settings, who may publish, and the page.
 
     `folder`: where they will lie on the hub. The server gets a hash: what is compared tells nobody the secret.
     """
@@ -283,15 +280,17 @@ def hub_files(host: str, folder: str, secret: str) -> dict[str, bytes]:
     if not parts or parts.path or not re.fullmatch(r"[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*", host):
         raise UsageError(f"{host!r} is no name of a server; write it as captions.example.org")
     kinds = ["HERE"] if is_here(parts) else ["TLS"] if parts.port else ["TLS", "WEB"]
-    text = re.sub(
-        "@(HERE|TLS|WEB)@(.*\n)", lambda line: line[2] if line[1] in kinds else "", CONFIGURATION.read_text("utf-8")
-    )
-    names = "|".join(re.escape(name) for name in FILES if name)
-    values = {"HOST": host, "NAME": parts.hostname, "PORT": parts.port or 443, "FOLDER": folder, "FILES": names}
-    for mark, value in values.items():
-        text = text.replace(f"@{mark}@", str(value))
+    values = {"HOST": host, "NAME": parts.hostname, "PORT": parts.port or 443, "FOLDER": folder}
+    values |= {"FILES": "|".join(re.escape(name) for name in FILES if name), "ROOM": secrets.token_urlsafe(16)}
+
+    def filled(name: str) -> bytes:
+        text = Path(__file__).with_name(name).read_text("utf-8")
+        text = re.sub("@(HERE|TLS|WEB)@(.*\n)", lambda line: line[2] if line[1] in kinds else "", text)
+        return re.sub("@([A-Z]+)@", lambda mark: str(values[mark[1]]), text).encode()
+
     salt = secrets.token_bytes(8)
-    digest = base64.b64encode(hashlib.sha1(secret.encode() + salt).digest() + salt).decode()
+    digest = base64.b64encode(hashlib.sha1(secret(host).encode() + salt).digest() + salt).decode()
     page = {f"page/{name or 'index.html'}": file.content for name, file in FILES.items()}
     page["page/index.html"] = page["page/index.html"].replace(b"<html ", b'<html data-hub="files" ', 1)
-    return {"livetrans-hub.conf": text.encode(), "publishers": f"{USER}:{{SSHA}}{digest}\n".encode(), **page}
+    publishers = f"{USER}:{{SSHA}}{digest}\n".encode()
+    return {"INSTALL": filled("hub.txt"), "livetrans-hub.conf": filled("hub.conf"), "publishers": publishers, **page}

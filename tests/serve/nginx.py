@@ -37,7 +37,7 @@ class Nginx:
         self.certificate = new_certificate(self.folder) if encrypted else None
         self.host = f"{'localhost' if encrypted else '127.0.0.1'}:{self.port}"
         name = f"captions.example.org:{self.port}" if encrypted else self.host
-        for path, content in hub_files(name, str(self.folder), SECRET).items():
+        for path, content in hub_files(name, str(self.folder), lambda host: SECRET).items():
             (self.folder / path).parent.mkdir(exist_ok=True)
             content = content.replace(b"/etc/letsencrypt/live/captions.example.org", bytes(self.folder))
             (self.folder / path).write_bytes(content)

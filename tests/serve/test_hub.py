@@ -343,7 +343,7 @@ def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     kept = tmp_path / "config/livetrans/hubs/captions.example.org"
     assert kept.stat().st_mode & 0o777 == 0o600 and len(kept.read_text().strip()) == 43
     assert "\n  apt install nginx certbot\n" in said.out and kept.read_text().strip() not in said.out + said.err
-    assert "\nlivetrans mic --to de --publish https://captions.example.org/pub/" in said.out
+    assert "\n  livetrans mic --to de --publish https://captions.example.org/pub/" in said.out
     assert len(said.out.strip().rpartition("/")[2]) == 22
     conf = (tmp_path / "captions.example.org/livetrans-hub.conf").read_text()
     assert "listen 443 ssl" in conf and "@" not in conf.replace("@unknown", "")
@@ -352,6 +352,7 @@ def test_hub_writes_what_nginx_needs_and_keeps_the_secret(
     assert run(["hub", "captions.example.org", "-o", "again"]) == 0 and kept.read_text() == first
     assert run(["hub", "captions.example.org; rm"]) == 2 and run(["hub"]) == 2
     assert run(["hub", "--", "-x.example"]) == 2
+    assert [path.name for path in kept.parent.iterdir()] == ["captions.example.org"]
     assert run(["hub", "a.example", "--folder", "/srv/x; include y"]) == 2
 
 
