@@ -103,7 +103,7 @@ def test_a_file_that_was_cut_off_keeps_what_was_heard_and_fails(
     assert run(["replay", str(cut), "--speed", "max"]) == 1
     printed, errors = capfd.readouterr()
     assert printed and "could be read" in errors and "kept in" in errors
-    assert errors.startswith("The embedded recogniser")
+    assert errors.startswith("The bundled recogniser")
     assert run(["export", "--format", "txt"]) == 0
     assert capfd.readouterr().out.split() == printed.split()
 

@@ -90,7 +90,7 @@ async def test_a_fact_that_the_top_bar_says_throughout_is_in_the_row_for_some_se
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.05)
-    notice = Notice("warning", "The embedded recogniser understands synthetic voices only.", LIMIT)
+    notice = Notice("warning", "The bundled recogniser understands synthetic voices only.", LIMIT)
     async with on_stage(*conversation(), notice, limit="synthetic voices only", size=(120, 30)) as stage:
         while stage.text.count("synthetic voices only") != 1:
             await stage.pilot.pause(0.01)
