@@ -65,6 +65,8 @@ class Pipeline(Run):
     def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
         super().__post_init__(sinks, records)
         self._waiting = LatestPerSegment()
+        self._sound = Postponed[AudioChunk]()
+        """What is to be recorded: a session begins with the settings of its run."""
         self._translating: Translating | None = None
         self._source_has_ended = False
         self._is_paused = False
@@ -134,9 +136,8 @@ class Pipeline(Run):
 
     def _listen(self) -> None:
         listening: Listening | None = None
-        sound = Postponed[AudioChunk]()  # A session begins with the settings of its run.
         try:
-            listening = self._open_listening(self.publish, sound)
+            listening = self._open_listening(self.publish, self._sound)
             if not self._loaded():
                 return
             with self._change:
@@ -151,7 +152,7 @@ class Pipeline(Run):
                 listening.be_cautious(self.settings.transcriber.caution)
                 signature = self._translating.signature
                 self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
-            sound.pass_to(self._publisher.record_sound)
+            self._sound.pass_to(self._publisher.record_sound)
             listening.repair_names(self._repaired)
             for transcript in map(self._repaired, listening.transcripts):
                 self._hand_over(transcript)
@@ -332,7 +333,13 @@ class Pipeline(Run):
         return super()._was_cut_off or self._has_given_up
 
     def _last_events(self) -> list[Event]:
-        """Return the gaps that a failed or hanging translator left, and a notice of its untranslated sentences."""
+        """Return the gaps that a failed or hanging translator left, and a notice of its untranslated sentences.
+
+        The sound of a run that ended before its models were loaded is recorded first, for `resume`.
+        """
+        if self._listening is None and self._publisher.records_sound:
+            self.publish(RunStarted({}, self.settings, None, time.time()))
+            self._sound.pass_to(self._publisher.record_sound)
         with self._change:
             waiting = list(self._waiting)
             left = self._backlog.finals

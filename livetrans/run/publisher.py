@@ -77,6 +77,12 @@ class Publisher:
             slow = [(queue.sink, queue.put(record)) for queue in self._queues]
         self._report(slow)
 
+    @property
+    def records_sound(self) -> bool:
+        """Whether a sink is a session that has its sound."""
+        with self._lock:
+            return any(queue.records_sound for queue in self._queues)
+
     def record_sound(self, chunk: AudioChunk) -> None:
         """Hand sound to the session recorder, if there is one."""
         with self._lock:

@@ -64,6 +64,11 @@ class RunSummary:
         heard, total = (self._progress.heard, self._progress.total) if self._progress else (0.0, None)
         return duration(heard) + (f" of {duration(total)}" if total else "")
 
+    @property
+    def _is_unheard(self) -> bool:
+        """Whether the run ended before its models were loaded: what it recorded was not heard."""
+        return self._has_begun and self._progress is None
+
     def __enter__(self) -> RunSummary:
         return self
 
@@ -71,9 +76,12 @@ class RunSummary:
         self.was_left, failed = self.was_left or isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
         with contextlib.suppress(OSError):  # The terminal may have gone.
             if self._has_begun and not (self._has_words or failed):
-                self._say(
-                    "Speech was heard, but no words were recognised." if self._has_voices else "No speech was heard."
-                )
+                if self._is_unheard:
+                    self._say("The run ended before its models were loaded.")
+                elif self._has_voices:
+                    self._say("Speech was heard, but no words were recognised.")
+                else:
+                    self._say("No speech was heard.")
             for line in self._kept(self.was_left or failed or not self._writes_subtitles):
                 self._say(line)
 
@@ -98,8 +106,8 @@ class RunSummary:
             with contextlib.suppress(SessionError):
                 remove(folder)
             return
-        if self.was_left and self._has_words:
-            yield f"To translate the rest: livetrans resume {shell_name(folder)}"
+        if self._is_unheard or (self.was_left and self._has_words):
+            yield f"To translate {'it' if self._is_unheard else 'the rest'}: livetrans resume {shell_name(folder)}"
 
 
 def measured(figures: Snapshot) -> str | None:

@@ -76,6 +76,8 @@ class Summarising:
         """Segments of which no language has a final caption."""
         self._begin = 0.0
         """Source time at which the part of a recording begins."""
+        self._is_heard = False
+        """Whether any of the run's source was heard."""
         self._is_resumed = False
         """Whether the events are of a run that finishes an earlier one."""
 
@@ -84,7 +86,7 @@ class Summarising:
         match record.event:
             case RunStarted(settings=settings, origin=origin, began_at=began_at):
                 summary.state = "unfinished"
-                self._is_resumed = self._settings is not None
+                self._is_resumed, self._is_heard = self._settings is not None, False
                 if self._settings is None:
                     self._settings, self._spoken = settings, dict.fromkeys(settings.sources[:1])
                     summary.of = origin.name if origin else None
@@ -97,6 +99,7 @@ class Summarising:
                 self._spoken |= {code: None}
                 summary.languages = self._languages(self._settings)
             case SourceProgress(heard=heard):
+                self._is_heard = True
                 summary.heard = max(summary.heard, heard - self._begin)
             case Transcript(segment_id=segment, final=True, text=text) if text:
                 self._untranslated.add(segment)
@@ -107,9 +110,10 @@ class Summarising:
                 (self._with_text.add if text.strip() else self._with_text.discard)(segment)
                 summary.captions = len(self._with_text)
             case RunEnded(heard=heard, reason=reason):
-                lacks_rest = reason == "failed" or (self._is_resumed and reason == "stopped")
+                is_cut = self._is_resumed or not (self._is_heard or self._with_text)
+                lacks_rest = reason == "failed" or (is_cut and reason == "stopped")
                 summary.state = "unfinished" if self._untranslated or lacks_rest else "whole"
-                self._is_resumed = False
+                self._is_resumed, self._is_heard = False, True
                 summary.heard = max(summary.heard, heard - self._begin)
             case _:
                 pass

@@ -90,6 +90,11 @@ class SoundServer:
             self._process.kill()
             self._process.wait()
 
+    def threads(self) -> list[int]:
+        """Return the ids of the server's threads, on Linux."""
+        assert self._process is not None
+        return [int(path.name) for path in Path(f"/proc/{self._process.pid}/task").iterdir()]
+
     def control(self, *arguments: str) -> bool:
         done = subprocess.run(["pactl", *arguments], env=self.environment, capture_output=True, check=False)
         return done.returncode == 0
