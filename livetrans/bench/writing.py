@@ -75,8 +75,8 @@ def write_run(
             able = of_server(is_exact=model.is_exact)
             if unable := [method.label for method in methods if method.decoder.name not in able]:
                 raise UsageError(
-                    f"{model.kind} at {translator.server} does not tell what {unable[0]} needs; choose among "
-                    f"{', '.join(able)} with --methods"
+                    f"{translator.server} gives no log-probabilities of a draft, which {unable[0]} needs; choose among "
+                    f"{', '.join(able)}"
                 )
             prompt = build_prompt(model, translator.prompt, *languages)
             model.learn(prompt.tokens(model, COUNTING))

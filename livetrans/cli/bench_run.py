@@ -30,17 +30,28 @@ from livetrans.bench.writing import write_run, write_stream
 from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
-from livetrans.cli.options import server_options
+from livetrans.cli.options import refuse_without_effect, server_options
 from livetrans.cli.running import HeardProgress, OpenSource
-from livetrans.config import TRANSLATOR_VARIABLE, UNNAMED, LanguageModelSettings, MaskSettings, SamplingSettings
+from livetrans.config import (
+    TRANSLATOR_VARIABLE,
+    UNNAMED,
+    LanguageModelSettings,
+    MaskSettings,
+    SamplingSettings,
+    Settings,
+    with_field,
+)
 from livetrans.events import Event, Notice, Record
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
+from livetrans.run.effect import Way
 from livetrans.run.translating import languages as languages_of
 from livetrans.session.codec import events_file
 from livetrans.session.store import path_or_session
 
+_OF_TRANSLATORS = "mt mt-model mt-key-file context threads draft-model double-model temperature top-k top-p seed time"
+"""The options that are for a translator on this machine, or for one on a server."""
 _count = partial(click.option, metavar="N", type=CountRange(min=1))
 _path = partial(click.option, type=input_path, metavar="FILE")
 _language = partial(click.option, metavar="LANGUAGE", show_default=True)
@@ -127,6 +138,8 @@ def run_command(**values: Any) -> None:
 
 def _run(options: Any) -> Path:
     """Run what the options name, or the rest of it; return the run file."""
+    server = options.mt_server
+    refuse_without_effect(Way(with_field(Settings(), "language_model.server", server), vars(options)), _OF_TRANSLATORS)
     languages = parse_language(options.from_), parse_language(options.to)
     require_two_languages(options.from_, options.to)
     if options.quick and (options.sentences or options.repeats):
@@ -141,9 +154,6 @@ def _run(options: Any) -> Path:
     clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     direction = languages[0].code, languages[1].code
-    server = options.mt_server
-    if server and (options.draft_model or options.double_model or was_given("mt")):
-        raise UsageError("--mt-server takes the place of --mt, --draft-model and --double-model; drop those, or it")
     if server:
         translator_file, prompt, stem = UNNAMED, options.prompt, "server"
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import UsageError
 from livetrans.cli.messages import warn
-from livetrans.cli.options import run_command, run_option
+from livetrans.cli.options import choose_for, run_command, run_option
 from livetrans.config import TRANSCRIPT_ONLY, MeetingSettings, Settings
 from livetrans.events import Gap, Notice, Origin
 from livetrans.run.postponed import Postponed
@@ -85,7 +85,7 @@ def run_captured(
     missing. They capture once models are chosen, before any is loaded.
     """
     from livetrans.cli.models import offer_models
-    from livetrans.models.chosen import choose_models, embedded_notice
+    from livetrans.models.chosen import embedded_notice
     from livetrans.run.opening import from_live
     from livetrans.run.places import check_places
 
@@ -94,7 +94,7 @@ def run_captured(
             opened.callback(source.close)
         check_places(settings)
         offer_models(settings, yes=yes)
-        settings = choose_models(settings, warn)
+        settings = choose_for(settings, warn)
         notice = embedded_notice(settings)
         if notice is not None:
             sources[0][1](notice)

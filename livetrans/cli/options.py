@@ -57,6 +57,7 @@ from livetrans.config import (
     with_field,
 )
 from livetrans.decoding import DECODERS
+from livetrans.events import Notice
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.server.transport import parse_server
 from livetrans.names.file import read_terms
@@ -229,7 +230,9 @@ def run_command(
         def with_settings(**values: Any) -> int | None:
             context = click.get_current_context()
             settings = settings_of(context)
-            _refuse_without_effect(settings, sources(**context.params))
+            refuse_without_effect(
+                Way(settings, context.params, tuple(sources(**context.params)), wants_screen(settings.output))
+            )
             return function(settings, **{key: value for key, value in values.items() if key not in shared})
 
         command = click.command(name, cls=RunCommand)(with_settings)
@@ -283,19 +286,29 @@ def _between(context: click.Context, settings: Settings) -> Settings:
     return replace(settings, between=between, meeting=None, sources=between.languages, targets=between.languages)
 
 
-def _refuse_without_effect(settings: Settings, sources: Sequence[str]) -> None:
-    """Refuse an option on the command line that has no effect in the run."""
+def refuse_without_effect(way: Way, others: str = "") -> None:
+    """Refuse an option on the command line that has no effect in the run: one of a setting, or one of the `others`."""
     context = click.get_current_context()
-    way = Way(settings, context.params, tuple(sources), wants_screen(settings.output))
     for option in context.command.params:
-        value = context.params.get(option.name or "")
-        if not isinstance(option, RunOption) or not was_given(option.name or "") or option.is_off(value):
+        value, key = context.params.get(option.name or ""), option.opts[-1].lstrip("-")
+        run = option if isinstance(option, RunOption) else None
+        if not (run or key in others.split()) or not was_given(option.name or "") or (run and run.is_off(value)):
             continue
-        if found := without_effect(option.opts[-1].lstrip("-"), way):
-            is_opposite = value is False and option.setting and option.setting.default is None
+        if found := without_effect(key, way):
+            is_opposite = value is False and run and run.setting and run.setting.default is None
             name = (option.secondary_opts if is_opposite else option.opts)[0]
             name += f" {value}" if isinstance(option.type, click.Choice) else ""
             raise UsageError("; ".join([f"{name} {found[0]}", " or ".join(["drop it", *filter(None, [found[1]])])]))
+
+
+def choose_for(settings: Settings, notify: Callable[[Notice], None]) -> Settings:
+    """Choose the models, and refuse options that have no effect on what the server can do; errors of both."""
+    from livetrans.models.chosen import choose_models
+
+    chosen = choose_models(settings, notify)
+    if chosen.decoding.method != settings.decoding.method:
+        refuse_without_effect(Way(chosen, click.get_current_context().params))
+    return chosen
 
 
 def wants_screen(output: OutputSettings) -> bool:

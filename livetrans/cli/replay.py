@@ -19,12 +19,12 @@ from livetrans.base.files import input_path, require_new_files, write_new
 from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant, was_given
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import run_command, run_option, wants_screen
+from livetrans.cli.options import choose_for, run_command, run_option, wants_screen
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.config import RECORDED_METHOD, DecodingSettings, PromptSettings, Settings, with_field
 from livetrans.events import Gap, Notice, Origin
-from livetrans.models.chosen import choose_models, embedded_notice
+from livetrans.models.chosen import embedded_notice
 from livetrans.run.effect import PIPE, SOUND, TRANSCRIPT
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import from_file, from_live, open_recorded
@@ -310,7 +310,7 @@ def _open(plan: Plan, file: str) -> OpenSource:
                 )
             settings = replace(settings, between=transcripts.between, sources=pair, targets=pair)
         try:
-            settings = choose_models(settings, warn_once)
+            settings = choose_for(settings, warn_once)
         except MissingModel as error:
             with suppress(SessionError):
                 RecordedTranscripts(path, clock, real_time, with_captions=True)
@@ -322,7 +322,7 @@ def _open(plan: Plan, file: str) -> OpenSource:
             return open_recorded(transcripts, settings, publish, origin_of(path))
 
         return OpenSource(settings, clock, path.name, open_listening, None)
-    settings = choose_models(settings, warn_once)
+    settings = choose_for(settings, warn_once)
     notice = embedded_notice(settings, path)
     if path is None:
         from livetrans.audio.pcm import PcmStream

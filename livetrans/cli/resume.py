@@ -12,10 +12,11 @@ from livetrans.base.errors import SessionError, UsageError
 from livetrans.base.text import duration
 from livetrans.cli.declarations import NumberRange, complete_session
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import KINDS, OPTIONS, option_text, server_options
+from livetrans.cli.options import KINDS, OPTIONS, option_text, refuse_without_effect, server_options
 from livetrans.cli.running import run_resumed, sending
 from livetrans.config import SETTINGS, UNNAMED, OutputSettings, RecogniserSettings, Settings, with_field
 from livetrans.models.chosen import choose_models
+from livetrans.run.effect import Way
 from livetrans.run.resuming import unheard_sound
 from livetrans.session.codec import read_records
 from livetrans.session.recorded import Unfinished, read_unfinished
@@ -75,8 +76,7 @@ def _on_server(settings: Settings, mt: str | None, given: str) -> Settings:
         UsageError: the session was translated on a server, and no translator is named.
     """
     recorded = settings.language_model.server
-    if mt and given:
-        raise UsageError("--mt and --mt-server name two translators; drop one")
+    refuse_without_effect(Way(with_field(settings, "language_model.server", given)), "mt mt-model mt-key-file")
     if recorded and not (mt or given):
         raise UsageError(
             f"the session was translated by the server {recorded}; give --mt-server {recorded} to go on with it, or "

@@ -112,8 +112,8 @@ def _on_server(settings: Settings, notify: Callable[[Notice], None]) -> Settings
         method, able = settings.decoding.method, of_server(is_exact=model.is_exact)
         if method not in able:
             if method != Settings().decoding.method:
-                place = f"{model.kind} at {settings.language_model.server}"
-                raise UsageError(f"{place} does not tell what {method} needs; choose --method {' or '.join(able)}")
+                lacks = f"{settings.language_model.server} gives no log-probabilities of a draft, which {method} needs"
+                raise UsageError(f"{lacks}; choose --method {' or '.join(able)}")
             settings = with_field(settings, "decoding.method", "prefix")
         settings = with_field(settings, "language_model.model", Path(model.name))
         return replace(settings, between=settings.between and replace(settings.between, model=Path(model.name)))

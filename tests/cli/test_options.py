@@ -16,7 +16,7 @@ import pytest
 import livetrans
 from livetrans import config
 from livetrans.base.errors import ModelError, UsageError
-from livetrans.cli import cli, options, run
+from livetrans.cli import bench_run, cli, options, run
 from livetrans.cli.options import run_command, run_option
 from livetrans.cli.running import Ended, OpenSource
 from livetrans.config import (
@@ -438,6 +438,7 @@ def test_every_name_in_the_table_of_effects_is_an_option_or_a_stage() -> None:
     for name in ("mic", "listen", "replay"):
         command = cli.get_command(click.Context(cli), name)
         own |= {option.opts[-1][2:] for option in command.params if isinstance(option, options.RunOption)}
+    own |= {option.opts[-1][2:] for option in bench_run.run_command.params}
     named = set(chain.from_iterable(mode.idle.split() for mode in effect.MODES))
     assert named <= stages | {*SETTINGS} | own
 
@@ -466,6 +467,21 @@ RECORDING = str(Path(__file__).parents[2] / "recordings" / "demo")
         ("replay {}.jsonl --start 0:10", "--start is for recordings of sound"),
         ("replay {}.flac {}.jsonl --offline --compare rt,cd", "--compare is for one file"),
         ("replay {}.flac {}.jsonl --offline --jsonl x.jsonl", "--jsonl is for one file"),
+        (
+            "bench run --context 512 --mt-server a",
+            "--context is for a translator on this machine; drop it or leave out",
+        ),
+        ("bench run --threads 2 --mt-server a", "--threads is for a translator on this machine"),
+        ("bench run --mt x --mt-server a", "--mt is for a translator on this machine"),
+        ("bench run --draft-model x --mt-server a", "--draft-model is for a translator on this machine"),
+        ("bench run --double-model x --mt-server a", "--double-model is for a translator on this machine"),
+        ("bench run --temperature 0.5 --mt-server a", "--temperature is for a translator on this machine"),
+        ("bench run --seed 1 --mt-server a", "--seed is for a translator on this machine"),
+        ("bench run --time cpu --mt-server a", "--time cpu counts the processor of this machine"),
+        ("bench run --mt-model x", "--mt-model has no effect without --mt-server"),
+        ("bench run --mt-key-file x", "--mt-key-file has no effect without --mt-server"),
+        ("models --mt-key-file x", "--mt-key-file has no effect without --mt-server"),
+        ("mic --threads 2 --mt-server a", "--threads is for a translator on this machine"),
         ("mic --plain --theme light", "--theme light has no effect on lines"),
         ("mic --jsonl --partials", "--partials has no effect on lines of JSON"),
         ("mic --no-session --keep-sessions 3", "--keep-sessions has no effect where no session is recorded"),

@@ -364,6 +364,28 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_the_start(
     assert not server.requests
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--method window", "--method window needs a server that gives log-probabilities of a draft; drop it or take"),
+        ("--method ssbd", "gives no log-probabilities of a draft, which ssbd needs; choose --method rt or prefix"),
+        ("--calm still", "--calm still needs a server that gives log-probabilities of a draft"),
+        ("--method rt --live-window 3", "--live-window has no effect with --method rt"),
+    ],
+)
+def test_what_a_server_of_text_cannot_do_is_refused(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str
+) -> None:
+    (tmp_path / "talk.jsonl").write_text(
+        json.dumps({"segment_id": 0, "revision": 0, "committed": SPEECH, "partial": "", "final": True, "end": 1.0}),
+        encoding="utf-8",
+    )
+    words = ["replay", str(tmp_path / "talk.jsonl"), "--speed", "max", "--no-session"]
+    assert run([*words, *options.split(), "--mt-server", serve("llama-server").url]) == 2
+    [said] = capsys.readouterr().err.splitlines()
+    assert sentence in said
+
+
 def with_server(server: FakeServer) -> Settings:
     return replace(Settings(), recogniser=None, language_model=LanguageModelSettings(Path(), server=server.url))
 
