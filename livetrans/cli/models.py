@@ -18,8 +18,7 @@ from livetrans.base.languages import require_two_languages
 from livetrans.base.text import file_size, visible
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, list_alone, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
-from livetrans.cli.options import refuse_without_effect
-from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings, with_field
+from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
 from livetrans.doctor.machine import this_machine
 from livetrans.lm.server.transport import Connection, parse_server
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
@@ -36,7 +35,6 @@ from livetrans.models.chosen import (
 from livetrans.models.find import FoundModel, find_models, pull_folder, search_folders, size_on_disk
 from livetrans.models.hub import is_offline
 from livetrans.models.pulls import completed, pull, read_receipt, remove, remove_unfinished, unfinished_pulls, verify
-from livetrans.run.effect import Way
 from livetrans.session.codec import encode
 
 _USABLE = 0.8
@@ -59,8 +57,8 @@ def command(context: click.Context, as_json: bool, mt_server: str | None, mt_key
     """
     if mt_server is not None and (as_json or context.invoked_subcommand):
         raise UsageError("--mt-server lists the server's models, a line each; give it alone")
-    given = with_field(Settings(), "language_model.server", mt_server or "")
-    refuse_without_effect(Way(given), "mt-key-file")
+    if mt_server is None and mt_key_file != UNNAMED:
+        raise UsageError("--mt-key-file has no effect without --mt-server; drop it or add --mt-server URL")
     if mt_server is not None:
         from livetrans.lm.server.model import served_models
 
