@@ -702,21 +702,13 @@ def _stated(owner: Any, stage: str = "") -> Iterator[Setting]:
             yield Setting(path, str(part.type), part.default, found, found.section or section)
 
 
-_CALM = Setting(
-    "calm",
-    "str",
-    "balanced",
-    Option(
-        "--calm NAME",
-        "What may change on screen: still, balanced, faithful. still keeps shown words, waits longest for sure ones, "
-        "and computes least. balanced changes them where it is worth it, above all in finals. faithful shows every "
-        "word and looks at whole captions. Single options of decoding and mask take precedence.",
-        choices=tuple(CALM),
-        everyday=True,
-        on_screen=True,
-    ),
-    "Translation",
-)
+_CALM = Setting("calm", "str", "balanced", Option(
+    "--calm NAME",
+    "What may change on screen: still, balanced, faithful. still keeps shown words, waits longest for sure ones, "
+    "and computes least. balanced changes them where it is worth it, above all in finals. faithful shows every "
+    "word and looks at whole captions. Single options of decoding and mask take precedence.",
+    choices=tuple(CALM), everyday=True, on_screen=True,
+), "Translation")  # fmt: skip
 SETTINGS = {
     setting.key: setting
     for setting in sorted([_CALM, *_stated(Settings)], key=lambda setting: [*SECTIONS].index(setting.section))

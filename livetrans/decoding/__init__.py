@@ -126,48 +126,25 @@ class Decoder:
         return found
 
 
+# fmt: off
 DECODERS: dict[str, Decoder] = {
     row.name: row
     for row in (
         Decoder("rt", "anew at each update", retranslation, draft_model="none", draws=True, asks="text"),
         Decoder("ssbd", "with the previous output as a draft", ssbd, ("bias",), asks="scores"),
-        Decoder(
-            "window",
-            "with the end of the previous output as a draft",
-            live_window,
-            ("bias", "window", "margin", "final_window", "early_stop"),
-            final=careful_final,
-            asks="scores",
-        ),
-        Decoder(
-            "prefix",
-            "behind the beginning of the previous output",
-            kept_prefix,
-            ("window", "final_window"),
-            final=careful_prefix,
-            draft_model="none",
-            asks="text",
-        ),
+        Decoder("window", "with the end of the previous output as a draft", live_window,
+                ("bias", "window", "margin", "final_window", "early_stop"), final=careful_final, asks="scores"),
+        Decoder("prefix", "behind the beginning of the previous output", kept_prefix, ("window", "final_window"),
+                final=careful_prefix, draft_model="none", asks="text"),
         Decoder("cd", "by appending only", continuous, asks="text"),
         Decoder("spec", "anew, with a draft model", speculative, draft_model="must", draws=True),
-        Decoder(
-            "bild",
-            "anew, with a draft model that the translator corrects",
-            bild,
-            ("fallback", "rollback"),
-            draft_model="must",
-            draws=True,
-        ),
-        Decoder(
-            "double",
-            "from both ends, with a model made for that",
-            double,
-            ("bias",),
-            draft_model="none",
-            model="livetrans.lm.llama.double:DoubleModel",
-        ),
+        Decoder("bild", "anew, with a draft model that the translator corrects", bild, ("fallback", "rollback"),
+                draft_model="must", draws=True),
+        Decoder("double", "from both ends, with a model made for that", double, ("bias",), draft_model="none",
+                model="livetrans.lm.llama.double:DoubleModel"),
     )
 }
+# fmt: on
 
 
 def of_server(*, is_exact: bool) -> list[str]:

@@ -73,10 +73,6 @@ def seconds(value: float | None) -> str:
     return DASH if value is None else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
 
 
-def short_seconds(value: float | None) -> str:
-    return seconds(value).removesuffix(" s")
-
-
 def rate(value: float | None) -> str:
     return DASH if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
@@ -139,156 +135,90 @@ def meter(level: float, cells: int) -> tuple[str, str]:
     return "━" * full, "╌" * (cells - full)
 
 
+# fmt: off
 CALM = Metric(
-    "calm", calm, f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set."
-)
+    "calm", calm, f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.")
 CHANGES = Metric(
-    "changes/min",
-    lambda s: rate(s.changes_per_minute),
-    "Captions that retracted words, a minute of sound. 0 is calmest; `--calm still` stays near it.",
-)
+    "changes/min", lambda s: rate(s.changes_per_minute),
+    "Captions that retracted words, a minute of sound. 0 is calmest; `--calm still` stays near it.")
 SPEEDUP = Metric(
-    "speedup",
-    lambda s: s.speedup_text or DASH,
+    "speedup", lambda s: s.speedup_text or DASH,
     "How many times faster an update is than by re-translation, which translates everything afresh. It is measured: "
     "while the run is idle and keeps up, finished sentences are translated again (`--no-speedup` turns that off). In "
     "brackets how many updates were compared. Until there are five it is estimated from the cost of the run's own "
-    "steps, marked ≈.",
-)
+    "steps, marked ≈.")
 NE = Metric(
-    "NE",
-    lambda s: ratio(s.ne_screen) if s.ne_retranslation is None else ne_compared(s),
+    "NE", lambda s: ratio(s.ne_screen) if s.ne_retranslation is None else ne_compared(s),
     "Normalized erasure of the screen, the measure of flicker: words retracted from the screen, per word shown, all "
     "captions as one text. 0 is calmest. After `rt` that of re-translation under the same mask; both figures are then "
-    "of the sentences that were compared for the speedup.",
-)
+    "of the sentences that were compared for the speedup.")
 LAG = Metric(
-    "lag",
-    lambda s: seconds(s.lag_median),
+    "lag", lambda s: seconds(s.lag_median),
     "Median seconds from the end of a spoken word until its translation stands for good: half of a sentence is seen "
     "once half of its finished caption stands. Known when a sentence is finished; a dash if a recorded stream has no "
-    "such times.",
-)
+    "such times.")
 KEEPING_UP = Metric(
-    "keeping up",
-    keeping_up,
+    "keeping up", keeping_up,
     f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
-    "how late it was, or what is left out until the run has caught up, and the age of what waits.",
-    left_out,
-)
+    "how late it was, or what is left out until the run has caught up, and the age of what waits.", left_out)
+MASK = Metric("mask-k", mask, "How many last tokens of an unfinished caption are hidden.", keys="m/M")
+ACCEPTED = Metric(
+    "A/D, A/O", lambda s: f"{percent(s.accepted_per_draft)}, {percent(s.accepted_per_output)}",
+    "Accepted tokens per draft token, and per output token.")
 
 PEOPLE = Section("Captions", (LAG, KEEPING_UP, NE, SPEEDUP, CALM))
 """What someone who reads captions wants to know."""
-
-MASK = Metric("mask-k", mask, "How many last tokens of an unfinished caption are hidden.", keys="m/M")
-ACCEPTED = Metric(
-    "A/D, A/O",
-    lambda s: f"{percent(s.accepted_per_draft)}, {percent(s.accepted_per_output)}",
-    "Accepted tokens per draft token, and per output token.",
-)
-
 RESEARCH = (
-    Section(
-        "Run",
-        (
-            CALM,
-            Metric("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
-            Metric(
-                "bias",
-                lambda s: ratio(None if is_recorded(s) else s.settings.decoding.bias),
-                "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from "
-                "scratch gives; with window, only the end of the draft can change at any bias.",
-                keys="b/B",
-            ),
-            MASK,
-        ),
-    ),
-    Section(
-        "Calm",
-        (
-            NE,
-            Metric(
-                "NE tokens",
-                lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
-                "Normalized erasure in a segment: tokens retracted per token of the finals. First the model's output, "
-                "then what the mask lets through. "
-                "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
-            ),
-            CHANGES,
-            Metric(
-                "terms kept",
-                lambda s: " of ".join(map(str, s.terms_kept)) if s.terms_kept[1] else DASH,
-                "Terms of the glossary that finals have as it wants them, of those in their sources.",
-            ),
-            Metric(
-                "corrected",
-                lambda s: str(s.corrections),
-                "Captions in which you corrected a name with e. NE leaves them out.",
-            ),
-            Metric("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
-        ),
-    ),
-    Section(
-        "Decoding",
-        (
-            ACCEPTED,
-            Metric(
-                "draft α",
-                lambda s: percent(s.accepted_per_proposal),
-                "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged.",
-            ),
-            Metric(
-                "tokens/s",
-                lambda s: rate(s.tokens_per_second),
-                "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "
-                "`replay FILE --compare window,ssbd` compares methods on all updates.",
-            ),
-            SPEEDUP,
-        ),
-    ),
-    Section(
-        "Lag",
-        (
-            Metric(
-                "lag, 95 %",
-                lambda s: f"{short_seconds(s.lag_median)}, {seconds(s.lag_p95)}",
-                "The lag of all words: 95 % took less than the second figure.",
-            ),
-            Metric(
-                "growing",
-                lambda s: seconds(s.lag_growing),
-                "The median of the words whose translation stood in a caption that still grew, and was not retracted.",
-            ),
-            Metric(
-                "finals",
-                lambda s: seconds(s.lag_finals),
-                "The same for words first seen in the finished caption, which waits for a pause (0.8 s, `--pause`).",
-            ),
-        ),
-    ),
-    Section(
-        "Machine",
-        (
-            Metric(
-                "ASR, RTF",
-                lambda s: f"{seconds(s.pass_seconds_last)}, {ratio(s.real_time_factor)}",
-                "Seconds that the recogniser's last pass took; then the real-time factor, its time per second of "
-                "sound: above 1 the recogniser falls behind.",
-            ),
-            Metric(
-                "coalesced",
-                lambda s: str(s.coalesced_updates),
-                "Updates that were replaced by a newer one before they were translated.",
-            ),
-            Metric(
-                "skipped",
-                lambda s: seconds(s.skipped_seconds),
-                "Seconds of sound that were lost because the machine was too slow.",
-            ),
-            Metric("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
-        ),
-    ),
+    Section("Run", (
+        CALM,
+        Metric("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
+        Metric("bias", lambda s: ratio(None if is_recorded(s) else s.settings.decoding.bias),
+               "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from scratch "
+               "gives; with window, only the end of the draft can change at any bias.", keys="b/B"),
+        MASK,
+    )),
+    Section("Calm", (
+        NE,
+        Metric("NE tokens", lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
+               "Normalized erasure in a segment: tokens retracted per token of the finals. First the model's output, "
+               "then what the mask lets through. The tokens are the model's own; `bench` counts 13a tokens, so that "
+               "its NE differs."),
+        CHANGES,
+        Metric("terms kept", lambda s: " of ".join(map(str, s.terms_kept)) if s.terms_kept[1] else DASH,
+               "Terms of the glossary that finals have as it wants them, of those in their sources."),
+        Metric("corrected", lambda s: str(s.corrections),
+               "Captions in which you corrected a name with e. NE leaves them out."),
+        Metric("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
+    )),
+    Section("Decoding", (
+        ACCEPTED,
+        Metric("draft α", lambda s: percent(s.accepted_per_proposal),
+               "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged."),
+        Metric("tokens/s", lambda s: rate(s.tokens_per_second),
+               "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "
+               "`replay FILE --compare window,ssbd` compares methods on all updates."),
+        SPEEDUP,
+    )),
+    Section("Lag", (
+        Metric("lag, 95 %", lambda s: f"{seconds(s.lag_median).removesuffix(' s')}, {seconds(s.lag_p95)}",
+               "The lag of all words: 95 % took less than the second figure."),
+        Metric("growing", lambda s: seconds(s.lag_growing),
+               "The median of the words whose translation stood in a caption that still grew, and was not retracted."),
+        Metric("finals", lambda s: seconds(s.lag_finals),
+               "The same for words first seen in the finished caption, which waits for a pause (0.8 s, `--pause`)."),
+    )),
+    Section("Machine", (
+        Metric("ASR, RTF", lambda s: f"{seconds(s.pass_seconds_last)}, {ratio(s.real_time_factor)}",
+               "Seconds that the recogniser's last pass took; then the real-time factor, its time per second of "
+               "sound: above 1 the recogniser falls behind."),
+        Metric("coalesced", lambda s: str(s.coalesced_updates),
+               "Updates that were replaced by a newer one before they were translated."),
+        Metric("skipped", lambda s: seconds(s.skipped_seconds),
+               "Seconds of sound that were lost because the machine was too slow."),
+        Metric("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
+    )),
 )
+# fmt: on
 
 SECTIONS = (PEOPLE, *RESEARCH)
 """All metrics, in the order of the help. One that is in two sections is explained in the first."""
