@@ -206,7 +206,7 @@ def assert_sentences(errors: str, most: int) -> None:
     assert 1 <= len(lines) <= most
     for line in lines:
         assert_harmless(line)
-        assert line.startswith(("livetrans: ", "Measured: "))
+        assert line.startswith(("livetrans: ", "Figures: "))
         assert "Traceback" not in line and "internal error" not in line
 
 

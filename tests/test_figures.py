@@ -151,7 +151,7 @@ def test_every_place_has_the_same_figures(
     assert shown.speedup_estimate == pytest.approx(end.speedup_estimate, rel=0.01)
     assert (
         said.splitlines()[-1]
-        == f"Measured: NE of the screen {end.ne_screen:.2f}; speedup {shown.speedup_text}, estimated"
+        == f"Figures: NE of the screen {end.ne_screen:.2f}; speedup {shown.speedup_text}, estimated"
     )
     assert on_panel(panel.NE, shown).split()[-1] == f"{end.ne_screen:.2f}"
     assert on_panel(panel.SPEEDUP, shown).split()[-1] == shown.speedup_text

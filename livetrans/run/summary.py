@@ -118,9 +118,9 @@ def measured(figures: Snapshot) -> str | None:
     if figures.ne_screen is not None and figures.segments > 1:  # One sentence says nothing of flicker.
         parts.append(f"NE of the screen {figures.ne_screen:.2f}")
     if figures.ne_compared is not None:
-        compared = f"{figures.ne_compared:.2f}, by re-translation {figures.ne_retranslation:.2f}"
-        parts.append(f"in {figures.compared_updates} compared updates {compared}")
+        compared = f"{figures.ne_compared:.2f}, with re-translation {figures.ne_retranslation:.2f}"
+        parts.append(f"NE in {figures.compared_updates} compared updates {compared}")
     if figures.speedup_text:
         how = "estimated" if figures.speedup is None else "measured"
         parts.append(f"speedup {figures.speedup_text}, {how}")
-    return f"Measured: {'; '.join(parts)}" if parts else None
+    return f"Figures: {'; '.join(parts)}" if parts else None

@@ -37,11 +37,12 @@ class Likely(NamedTuple):
 def likely_names(transcripts: Sequence[Transcript], terms: Sequence[Term], language: str) -> list[Likely]:
     """Return what was repaired and what looks like a name, the newest first, each once.
 
-    A name begins with a capital inside a sentence, or is no common word of the `language`, where those are known.
+    A name begins with a capital inside a sentence, or is no common word of the language, where those are known: the
+    transcript's own language if it has one, otherwise `language`.
     """
     found: dict[str, Likely] = {}
     for transcript in reversed(transcripts):
-        for likely in _likely(transcript, [term.text for term in terms], language):
+        for likely in _likely(transcript, [term.text for term in terms], transcript.language or language):
             found.setdefault(likely.heard.casefold(), likely)
     return list(islice(found.values(), MOST_NAMES))
 

@@ -191,7 +191,7 @@ def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: 
     has_speech = any(line["event"] == "source_progress" and line["speaking"] for line in lines)
     without_words = "Speech was heard, but no words were recognised.\n" if has_speech else "No speech was heard.\n"
     said = captured.err.splitlines(keepends=True)
-    assert [line for line in said if not line.startswith("Measured: ")] == ([] if has_words else [without_words])
+    assert [line for line in said if not line.startswith("Figures: ")] == ([] if has_words else [without_words])
     assert lines[-1]["event"] == "run_ended"
     assert lines[-1]["reason"] == "end of source"
     ids = [line["segment_id"] for line in lines if line["event"] == "caption" and line["final"]]

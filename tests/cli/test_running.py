@@ -167,16 +167,17 @@ def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys
     for snapshot in (Snapshot(), one_sentence, FULL, estimated):
         monitor = SimpleNamespace(snapshot=lambda shown=snapshot: shown)
         running._say_figures(cast(Run, SimpleNamespace(monitor=monitor)))
-    compared = "in 23 compared updates 0.14, by re-translation 1.14; speedup 2.4× (23), measured"
+    compared = "NE in 23 compared updates 0.14, with re-translation 1.14; speedup 2.4× (23), measured"
     assert capsys.readouterr().err.splitlines() == [
-        f"Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; {compared}",
-        "Measured: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; speedup ≈1.3×, estimated",
+        f"Figures: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; {compared}",
+        "Figures: median lag 1.40 s, 95 % within 2.84 s; NE of the screen 0.12; speedup ≈1.3×, estimated",
     ]
 
 
 def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     summary = RunSummary(say, [])
-    summary.write(Record(0.0, RunStarted({})))
+    for event in (RunStarted({}), SourceProgress(0.5, None, False)):
+        summary.write(Record(0.0, event))
     with pytest.raises(SourceError), summary:
         raise SourceError("no sound")
     assert capsys.readouterr().err == ""

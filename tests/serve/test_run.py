@@ -76,7 +76,7 @@ def test_a_run_listens_on_loopback_alone_and_calls_nobody(tmp_path: Path, talk: 
             assert listening == [("127.0.0.1", port)]
             reader.until_state("ended")
         printed = process.stdout.read()
-        assert process.wait() == 0 and re.fullmatch("Measured: .*\n", process.stderr.read())
+        assert process.wait() == 0 and re.fullmatch("Figures: .*\n", process.stderr.read())
     assert reader.texts == printed.splitlines() and len(reader.texts) == 2
     called = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     assert called == [["socket.bind", "(('127.0.0.1', 0),)"]]

@@ -22,6 +22,7 @@ from livetrans.tui.app import ONLY_TRANSLATED, LivetransApp
 from livetrans.tui.captions import Current, History
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import BIAS_STEP, COMMANDS
+from livetrans.tui.names import likely_names
 from tests.moved_rows import MovedRows
 from tests.tui.scripted import (
     FULL,
@@ -678,6 +679,12 @@ async def test_captions_stay_in_sight_while_a_name_is_corrected(size: tuple[int,
             while "Satz 7." not in stage.text:
                 await stage.pilot.pause(0.001)
         assert "Correct a name" not in stage.text
+
+
+async def test_names_are_looked_for_in_the_language_that_was_spoken() -> None:
+    said = [Transcript(0, 0, "Ich suche den Zug nach Bern.", "", True, 0.0, 2.0, language="de")]
+    said.append(Transcript(1, 0, "The train to grafana leaves.", "", True, 2.0, 4.0, language="en"))
+    assert [likely.heard for likely in likely_names(said, [], "en")] == ["grafana", "Zug", "Bern"]
 
 
 async def test_a_repaired_name_that_is_typed_is_corrected_where_it_was_heard() -> None:
