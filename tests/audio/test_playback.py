@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.audio import live
 from livetrans.audio.capture import Captured
 from livetrans.audio.live import Playback
 from livetrans.audio.pulse import IDLE_SECONDS, NO_PROGRAM, NO_SERVER, NOTHING, Mixture, PlayingStream, choose_program
 from livetrans.base.clock import ManualClock
 from livetrans.base.errors import SourceError, UsageError
 from livetrans.events import AudioChunk, Event, Gap, Notice
-from tests.audio.test_microphone import ScriptedCapture, Step, block, spans
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_waits() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(live, "RETRY_SECONDS", (0.001,))
-        yield
+from tests.audio.test_microphone import ScriptedCapture, Step, block, no_waits, spans  # noqa: F401
 
 
 def absent(why: str) -> Captured:

@@ -118,11 +118,7 @@ def runs(samples: np.ndarray) -> list[int]:
 
 
 def test_of_two_programs_one_is_heard_to_the_sample(server: SoundServer, count: Path, noise: Path) -> None:
-    with (
-        playing(server, noise, "Müsic player"),
-        hearing("count") as ear,
-        playing(server, count, "Counting program"),
-    ):
+    with playing(server, noise, "Müsic player"), hearing("count") as ear, playing(server, count, "Counting program"):
         ear.wait_for_sound(2.0)
         samples = ear.samples()
         assert len(runs(samples)) == 1, "nothing is missing, and nothing of the other program is in it"

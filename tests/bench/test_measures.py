@@ -391,9 +391,7 @@ def test_segments_that_overlap_are_measured_as_the_panel_measures_them(
         (segment, [update for update in stream if update.segment_id == segment.segment_id]) for segment, _ in units
     ]
     monitor, free = Monitor(memory=lambda: None), 0.0
-    presenter = Presenter(
-        lambda tokens: one.without_last(len(one.tokens) - len(tokens)),
-    )
+    presenter = Presenter(lambda tokens: one.without_last(len(one.tokens) - len(tokens)))
     for one in stream:
         free = max(free, one.due or 0.0) + 1.5
         heard = Transcript(one.segment_id, one.update, one.source, "", one.final, 0.0, one.end or 0.0, one.captured)

@@ -101,17 +101,6 @@ def test_options_of_a_comparison_need_one(tmp_path: Path, option: list[str], cap
             "one direction; drop it or give its languages with --from and --to",
             2,
         ),
-        ("We go home.", "rt,ssbd --bias 0.5", "--bias has no effect with --compare", 2),
-        ("We go home.", "rt,ssbd --method cd", "--method cd has no effect with --compare", 2),
-        ("We go home.", "rt,ssbd --calm still", "--calm still has no effect with --compare", 2),
-        ("We go home.", "rt,ssbd --mask output", "--mask output has no effect with --compare", 2),
-        ("We go home.", "rt,ssbd --history 2", "--history has no effect with --compare", 2),
-        (
-            "We go home.",
-            "rt,ssbd --caption-file new.txt",
-            "--caption-file has no effect with --compare, which only prints its table",
-            2,
-        ),
         ("We go home.", "rt,ssbd --draft-model livetrans-en-de", "no method uses --draft-model", 2),
     ],
 )

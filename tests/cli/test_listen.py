@@ -36,10 +36,7 @@ def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings
     ],
 )
 def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
-    options: str,
-    theirs: tuple[str, str],
-    mine: tuple[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    options: str, theirs: tuple[str, str], mine: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings_of(["--with-mic", *options.split()], monkeypatch)
     assert (settings.source_language, settings.target_language) == theirs

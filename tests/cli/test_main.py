@@ -101,10 +101,6 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["--serve", "replay", "x.flac"], "write --serve after replay; see `livetrans replay --help`"),
         (["replay", "x.flac", "--form", "en"], "there is no option --form (did you mean --from?)"),
         (["recordings/demo.flac", "--start", "2", "--end", "1"], "--end is not after --start"),
-        (
-            ["recordings/demo.jsonl", "--compare", "rt,cd", "--theme", "dark"],
-            "--theme dark has no effect with --compare",
-        ),
         (["interview"], "there is no command or file 'interview'"),
         (["https://example.org/talk"], "is an address"),
         (["--offline", "talk.flac"], "write --offline after the command or the file; see `livetrans --help`"),

@@ -19,15 +19,7 @@ from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import bench_run, cli, options, run
 from livetrans.cli.options import run_command, run_option
 from livetrans.cli.running import Ended, OpenSource
-from livetrans.config import (
-    CALM,
-    PAPER,
-    SETTINGS,
-    PromptSettings,
-    Setting,
-    Settings,
-    Term,
-)
+from livetrans.config import CALM, PAPER, SETTINGS, PromptSettings, Setting, Settings, Term
 from livetrans.decoding import DECODERS
 from livetrans.events import Notice
 from livetrans.models import find
@@ -444,22 +436,20 @@ def test_every_name_in_the_table_of_effects_is_an_option_or_a_stage() -> None:
 
 
 RECORDING = str(Path(__file__).parents[2] / "recordings" / "demo")
+COMPARED = (
+    "--glossary names.tsv,--repair none,--no-session,--theme light,--panel off,--source-line below,--no-speedup,"
+    "--partials,--serve,-o x.srt,--mt-back x,--bias 0.5,--method cd,--calm still,--mask output,--history 2,"
+    "--caption-file new.txt"
+)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("replay {}.flac --compare rt,cd --glossary names.tsv", "--glossary has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --repair none", "--repair none has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --no-session", "--no-session has no effect with --compare, which only prints"),
-        ("replay {}.flac --compare rt,cd --theme light", "--theme light has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --panel off", "--panel off has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --source-line below", "--source-line below has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --no-speedup", "--no-speedup has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --partials", "--partials has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --serve", "--serve has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd -o x.srt", "-o has no effect with --compare"),
-        ("replay {}.flac --compare rt,cd --mt-back x", "--mt-back has no effect with --compare"),
+        *(
+            (f"replay {{}}.flac --compare rt,cd {given}", f": {given.split()[0]}.* has no effect with --compare")
+            for given in COMPARED.split(",")
+        ),
         ("replay {}.flac --offline --serve", "--serve is for captions at the pace of speech"),
         ("replay {}.flac --speed max --theme ansi", "--theme ansi is for captions at the pace of speech"),
         ("replay {}.flac --compare rt,cd --speed real", "--speed real has no effect"),
@@ -495,7 +485,7 @@ def test_what_has_no_effect_in_a_run_is_said_before_it(
     Path("names.tsv").write_text("Ana\n")
     assert run(line.replace("{}", RECORDING).split()) == 2
     printed = capsys.readouterr()
-    assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
+    assert printed.out == "" and re.search(words, printed.err) and printed.err.count("\n") == 1
 
 
 def test_a_flag_of_the_file_is_turned_off_for_a_run(seen: Seen, tmp_path: Path) -> None:

@@ -108,11 +108,6 @@ def test_a_file_that_was_cut_off_keeps_what_was_heard_and_fails(
     assert capfd.readouterr().out.split() == printed.split()
 
 
-def test_plain_lines_are_the_finals(played: Played) -> None:
-    assert played.output.splitlines() == [text for text in _finals(played.events) if text]
-    assert len(played.output.splitlines()) >= 2
-
-
 def test_full_speed_repeats_itself_and_real_time_gives_the_same_finals(
     played: Played, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

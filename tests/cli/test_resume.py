@@ -25,26 +25,6 @@ from livetrans.session.store import summarise
 DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
 
 
-@pytest.mark.usefixtures("translator_path")
-def test_a_run_that_was_killed_after_its_last_caption_lacks_its_end_alone(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    lines = [{"segment_id": 0, "revision": 0, "committed": "", "partial": "The dog runs.", "final": False, "end": 1.0}]
-    recorded, session = tmp_path / "recorded.jsonl", tmp_path / "session"
-    recorded.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    assert run(["replay", str(recorded), "--speed", "max", "--session", str(session)]) == 0
-    events = (session / "events.jsonl").read_text().splitlines(keepends=True)
-    assert '"run_ended"' in events.pop()
-    (session / "events.jsonl").write_text("".join(events))
-    assert summarise(session).state == "unfinished"
-    capfd.readouterr()
-    for _ in range(2):
-        assert run(["resume", str(session)]) == 0
-        assert "Nothing to resume" in capfd.readouterr().err
-        assert summarise(session).state == "whole"
-        assert len((session / "events.jsonl").read_text().splitlines()) == len(events) + 1
-
-
 def test_one_that_was_stopped_with_nothing_left_is_whole_after_the_next(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

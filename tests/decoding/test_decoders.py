@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from livetrans.base.sequences import LOOP_REPEATS, common_prefix_length, loop_length
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
-from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
+from tests.lm.scripted import END, SOURCE, TARGET, ScriptedModel, hashed_rule, prompt_of, word_by_word_rule
 
 ANEW = ("rt", "spec", "bild")
 """Decoders that do not use the previous output; without a draft model they are re-translation."""
@@ -22,10 +22,6 @@ ONE_BY_ONE = sorted(name for name, row in DECODERS.items() if not row.has_own_mo
 """Those that write a token a step."""
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
-
-
-def _prompt(source: list[int]) -> list[int]:
-    return [BEGIN, SOURCE, *source, TARGET]
 
 
 def _decode(
@@ -37,7 +33,7 @@ def _decode(
     maximum: int = 20,
 ) -> Decoded:
     settings = DecodingSettings(method=method, bias=bias)
-    decoding = Decoding(model, _prompt(list(source)), maximum)
+    decoding = Decoding(model, prompt_of(list(source)), maximum)
     return DECODERS[method].decode(decoding, Draft(tuple(draft)), settings)
 
 
@@ -189,7 +185,7 @@ def test_loops_erase_nothing_that_was_forced(updates: int, phrase: int, method: 
 
 def test_a_change_of_shown_words_takes_two_updates_of_different_sources() -> None:
     source, shown = [4, 5, 6], (7, 8, 9, 10)
-    settings, prompt = DecodingSettings(method="prefix"), _prompt(source)
+    settings, prompt = DecodingSettings(method="prefix"), prompt_of(source)
 
     def decoded(draft: Draft) -> Decoded:
         return DECODERS["prefix"].decode(Decoding(_model(3), prompt, 20, source=source), draft, settings)
@@ -197,5 +193,5 @@ def test_a_change_of_shown_words_takes_two_updates_of_different_sources() -> Non
     first = decoded(Draft(shown, tuple(prompt), tuple(source)))
     assert first.doubted is not None and first.tokens[:4] == shown
     assert decoded(Draft(shown, tuple(prompt), tuple(source), doubted=first.doubted)).tokens[:4] == shown
-    changed = decoded(Draft(shown, tuple(_prompt(source[:2])), tuple(source[:2]), doubted=first.doubted))
+    changed = decoded(Draft(shown, tuple(prompt_of(source[:2])), tuple(source[:2]), doubted=first.doubted))
     assert common_prefix_length(changed.tokens, shown) == first.doubted

@@ -16,7 +16,7 @@ from livetrans.config import DecodingSettings
 from livetrans.decoding import Decoded, Decoding, Draft
 from livetrans.decoding.double import double
 from livetrans.lm.llama.double import TailPieces
-from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, prompt_of
 
 V = 24
 _seeds = st.integers(0, 999)
@@ -28,12 +28,8 @@ def _model(seed: int) -> ScriptedModel:
     return ScriptedModel(hashed_rule(seed), vocabulary_size=V, double=True)
 
 
-def _prompt(source: Sequence[int]) -> list[int]:
-    return [BEGIN, SOURCE, *source, TARGET]
-
-
 def _decode(model: ScriptedModel, draft: Sequence[int] = (), bias: float = 0.0, maximum: int = 40) -> Decoded:
-    decoding = Decoding(model, _prompt([5, 6, 7]), maximum)
+    decoding = Decoding(model, prompt_of([5, 6, 7]), maximum)
     return double(decoding, Draft(tuple(draft)), DecodingSettings(method="double", bias=bias))
 
 
@@ -43,7 +39,7 @@ def _pair_by_pair(model: ScriptedModel) -> tuple[list[int], list[int]]:
     tails: list[int] = []
     while True:
         pairs = [token for pair in zip(heads, (V + tail for tail in tails), strict=True) for token in pair]
-        rows = model.evaluate([*_prompt([5, 6, 7]), V + TARGET, *pairs], 2).logits
+        rows = model.evaluate([*prompt_of([5, 6, 7]), V + TARGET, *pairs], 2).logits
         head, tail = int(rows[0, :V].argmax()), int(rows[1, V:].argmax())
         if END in (head, tail):
             return heads + [head] * (head != END), tails + [tail] * (tail != END)
@@ -119,7 +115,7 @@ def test_a_loop_in_either_half_ends_the_output(half: int) -> None:
 def test_a_draft_is_cut_where_its_tail_has_no_tail_piece() -> None:
     model = _model(1)
     model.tail_pieces = TailPieces(V, tuple(piece for piece in range(V) if piece != 10))
-    decoding = Decoding(model, _prompt([5]), 40)
+    decoding = Decoding(model, prompt_of([5]), 40)
     decoded = double(decoding, Draft((4, 5, 6, 10, 8)), DecodingSettings(method="double", bias=1.0))
     assert decoded.stats.draft_tokens == 2
     assert (decoded.tokens[0], decoded.tokens[-1]) == (4, 8)

@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from livetrans.config import DecodingSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel, bild
-from livetrans.decoding.drafting import (
-    MOST_SMALL_TOKENS,
-    Proposal,
-    rejection_sampling,
-)
+from livetrans.decoding.drafting import MOST_SMALL_TOKENS, Proposal, rejection_sampling
 from livetrans.decoding.verification import Sampler, log_probability
 from livetrans.events import DRAFT_MODEL
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule

@@ -25,14 +25,10 @@ from livetrans.decoding.window import (
     words_taken_back_from,
 )
 from livetrans.lm.prompts import text_of_tokens
-from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
+from tests.lm.scripted import END, SOURCE, TARGET, ScriptedModel, hashed_rule, prompt_of, word_by_word_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=12)
 _EVERYTHING = 100
-
-
-def _prompt(source: Sequence[int]) -> list[int]:
-    return [BEGIN, SOURCE, *source, TARGET]
 
 
 def _model(seed: int) -> ScriptedModel:
@@ -40,11 +36,11 @@ def _model(seed: int) -> ScriptedModel:
 
 
 def _decoding(model: ScriptedModel, source: Sequence[int], maximum: int = 24) -> Decoding:
-    return Decoding(model, _prompt(source), maximum, source=tuple(source))
+    return Decoding(model, prompt_of(source), maximum, source=tuple(source))
 
 
 def _draft(output: Decoded, source: Sequence[int], hidden: int = 0) -> Draft:
-    return Draft(output.tokens, tuple(_prompt(source)), tuple(source), min(hidden, len(output.tokens)))
+    return Draft(output.tokens, tuple(prompt_of(source)), tuple(source), min(hidden, len(output.tokens)))
 
 
 def _stream(
@@ -82,10 +78,10 @@ def test_a_move_that_evaluates_the_prompts_rest_is_a_pass_over_the_prompt_alone(
 
 
 @given(_sources, st.integers(0, 99), st.integers(0, 5))
-def test_reused_tokens_are_those_of_the_prompt(source: list[int], seed: int, window: int) -> None:
+def test_reused_tokens_are_those_of_theprompt_of(source: list[int], seed: int, window: int) -> None:
     sources = [source[:length] for length in range(1, len(source) + 1) for _ in range(2)]
     for decoded, prompt in zip(_stream(_model(seed), sources, DecodingSettings(window=window)), sources, strict=True):
-        assert decoded.stats.reused_tokens <= len(_prompt(prompt))
+        assert decoded.stats.reused_tokens <= len(prompt_of(prompt))
 
 
 @given(_sources, st.integers(0, 99), st.integers(0, 5), st.sampled_from([0.0, 0.2]))
@@ -222,7 +218,7 @@ def test_shown_words_are_taken_back_only_where_the_regret_is_above_the_margin(
     taken_back = shown[len(_whole_units(model, before.tokens, kept)) :]
     words = sum(WORDS_A_CHARACTER if unit in "研究" else 1.0 for unit in taken_back)
     if words:
-        rows = model.evaluate([*_prompt(longer), *before.tokens], len(before.tokens) + 1).logits[:-1]
+        rows = model.evaluate([*prompt_of(longer), *before.tokens], len(before.tokens) + 1).logits[:-1]
         regrets = [float(row.max() - row[token]) for row, token in zip(rows, before.tokens, strict=True)]
         assert sum(regrets[kept:]) >= margin * words - 1e-3
 

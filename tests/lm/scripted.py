@@ -26,6 +26,11 @@ Rule = Callable[["ScriptedModel", Sequence[int]], "NDArray[np.float32]"]
 """Logits (vocabulary,) of the token after a context."""
 
 
+def prompt_of(source: Sequence[int]) -> list[int]:
+    """The prompt of a source whose words are tokens already."""
+    return [BEGIN, SOURCE, *source, TARGET]
+
+
 class ScriptedModel:
     """Words are tokens, numbered as they are met; the rule gives the logits; `evaluate` costs what the port would
     count.

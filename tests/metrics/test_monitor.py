@@ -173,17 +173,6 @@ def test_figures_of_one_language_are_those_of_a_run_into_it_alone() -> None:
     assert both.snapshot().ne_raw == both.snapshot("fr").ne_raw
 
 
-def test_a_long_run_leaves_no_segments_behind() -> None:
-    monitor = Monitor(memory=lambda: None)
-    for segment_id in range(500):
-        for final in (False, True):
-            monitor.write(Record(0.0, translation(segment_id, (1, 2), final=final)))
-            monitor.write(Record(0.0, caption(segment_id, (1,), final=final)))
-    measures = monitor.measures(None)
-    assert not measures.output_erasure._open and not measures.caption_erasure._open
-    assert monitor.snapshot().segments == 500
-
-
 def test_resident_memory_is_that_of_a_python() -> None:
     memory = resident_memory()
     assert memory is not None and memory > 1_000_000

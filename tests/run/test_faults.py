@@ -9,8 +9,6 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from livetrans.base.clock import SystemClock
 from livetrans.events import BackPressure, Caption, Event, Notice, RunEnded, SourceProgress, Transcript, Word
@@ -166,17 +164,6 @@ def test_an_end_that_cannot_be_made_ends_the_run_with_a_reason(monkeypatch: pyte
     assert run.shown and run.collected.closed == 1 and no_thread_left()
 
 
-def test_an_hour_of_sleep_of_the_machine_loses_nothing() -> None:
-    clock = ScaledClock(SystemClock(), SPEED)
-    run = ScriptedRun(WORDS, clock)
-    run.pipeline.start()
-    run.collected.wait_for(Caption)
-    clock.jump(3600.0)
-    assert run.pipeline.join(60)
-    assert run.shown == run.heard == finals_of(WORDS)
-    assert no_thread_left()
-
-
 def test_a_wall_clock_that_is_set_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     run = ScriptedRun(WORDS)
     run.pipeline.start()
@@ -198,31 +185,3 @@ def test_somebody_who_never_pauses_is_cut_and_keeps_every_word() -> None:
     assert run.shown == run.heard
     assert " ".join(run.shown).split() == [word.text.upper() for word in spoken]
     assert len(run.shown) >= 3
-
-
-FAULTS = st.one_of(
-    st.builds(Slow, st.just(1.0), st.floats(0, 4)), st.just(Raise(RuntimeError("broken"))), st.just(Garbage())
-)
-SLOW = st.builds(Slow, st.just(1.0), st.floats(0, 4))
-
-
-@st.composite
-def schedules(draw: st.DrawFn) -> dict[int, Fault]:
-    """Slow calls anywhere, and at most one that fails: a second one ends the run."""
-    faults: dict[int, Fault] = draw(st.dictionaries(st.integers(0, 40), SLOW, max_size=8))
-    if draw(st.booleans()):
-        faults[draw(st.integers(0, 40))] = draw(FAULTS)
-    return faults
-
-
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
-@given(schedules(), schedules(), st.dictionaries(st.integers(0, 40), SLOW, max_size=4))
-def test_any_schedule_of_faults_keeps_every_final_and_their_order(
-    recogniser: dict[int, Fault], translator: dict[int, Fault], source: dict[int, Fault]
-) -> None:
-    clock = ScaledClock(SystemClock(), 2 * SPEED)
-    run = ScriptedRun(WORDS, clock, Schedule(clock, source), Schedule(clock, recogniser), Schedule(clock, translator))
-    run.run()
-    assert run.shown == run.heard == finals_of(WORDS)
-    assert run.collected.of(SourceProgress)[-1].skipped == 0
-    assert no_thread_left()

@@ -423,16 +423,3 @@ def test_a_notice_that_comes_while_earlier_ones_are_published_is_published_behin
     notices.pass_to(publish)
     notices(Notice("info", "third"))
     assert [notice.text for notice in published] == ["first", "second", "third"]
-
-
-def test_two_threads_that_publish_give_every_sink_the_same_order() -> None:
-    sinks = [Collected() for _ in range(2)]
-    pipeline, collected = start(Pipeline, Stream(TEXTS * 5, endless=True), *sinks)
-    assert isinstance(pipeline, Pipeline)
-    for number in range(200):
-        pipeline.change("mask-k", number)
-    collected.wait_for(Caption)
-    pipeline.stop()
-    pipeline.join()
-    assert sinks[0].records == sinks[1].records == collected.records
-    assert [event.value for event in collected.of(SettingChanged)] == list(range(200))

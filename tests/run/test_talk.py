@@ -37,13 +37,7 @@ class SlowTranslator(FaultyModel):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("seconds", "recogniser"),
-    [
-        (30.0, "cpp_recogniser_path"),
-        (83.0, "recogniser_path"),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "recogniser"), [(30.0, "cpp_recogniser_path"), (83.0, "recogniser_path")])
 def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_panel(
     seconds: float,
     recogniser: str,

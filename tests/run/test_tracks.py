@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -19,14 +18,8 @@ from livetrans.run.opening import from_live
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.postponed import Postponed
 from livetrans.run.publisher import Publish
-from livetrans.run.resuming import Resuming, open_rest, unheard_sound
 from livetrans.run.translating import Translating
-from livetrans.session.codec import EVENTS_FILE
-from livetrans.session.export import read_captions
-from livetrans.session.recorded import read_unfinished
-from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink
-from livetrans.session.store import summarise
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -158,31 +151,6 @@ def test_a_track_whose_source_fails_leaves_the_other(monkeypatch: pytest.MonkeyP
     assert meeting.finals("me")
     warnings = [event.text for event in meeting.collected.of(Notice) if event.level == "warning"]
     assert warnings == ["Nothing more is heard of me: the microphone is gone; plug it in."]
-
-
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_a_killed_run_is_resumed_in_both_tracks(share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was recorded up to the kill is kept; the rest is recognised from the sound of each track."""
-    meeting = Meeting(THEM, ME, monkeypatch, records=[SessionRecorder(tmp_path, keep_audio=True)])
-    meeting.run()
-    lines = (tmp_path / EVENTS_FILE).read_bytes().splitlines(keepends=True)
-    kept = lines[: round(share * len(lines))]
-    (tmp_path / EVENTS_FILE).write_bytes(b"".join(kept))
-    resumed = read_unfinished(tmp_path)
-    rests, recorder = unheard_sound(resumed, None, pytest.fail), SessionRecorder(tmp_path, append=True)
-    listening = partial(open_rest, SETTINGS, meeting.clock, resumed, rests)
-    run = Resuming(SETTINGS, listening, meeting.translating, meeting.clock, [], [recorder])
-    run.unfinished = resumed
-    run.start()
-    assert run.join(60)
-    finals = [item.caption for item in read_captions(tmp_path).spoken() if item.caption.final]
-    assert len({final.segment_id for final in finals}) == len(finals)
-    for track, words in (("them", THEM), ("me", ME)):
-        said = " ".join(final.text.upper() for final in finals if final.track == track and final.text)
-        assert said == " ".join(finals_of(words))
-    after = read_unfinished(tmp_path)
-    assert summarise(tmp_path).state == "whole"
-    assert not after.transcripts({}) and not unheard_sound(after, None, pytest.fail)
 
 
 def test_chunks_without_sound_take_their_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:

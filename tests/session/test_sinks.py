@@ -93,11 +93,6 @@ def test_a_segment_without_a_final_is_printed() -> None:
     assert plain(caption(0, "Guten", final=False), partials=True) == "Guten\n"
 
 
-def test_escapes_and_line_breaks_are_shown_as_text() -> None:
-    nasty = caption(0, "a\x1b[31mb\nc\x07 [bold]x[/]", source="\x1b]0;t\x07s\u202e")
-    assert plain(nasty, show_source=True) == "ab c [bold]x[/]\n> s\n"
-
-
 def test_each_step_of_back_pressure_is_said_once_on_the_other_stream() -> None:
     stream, notices = io.StringIO(), io.StringIO()
     output = PlainOutput(stream, notices=notices)

@@ -22,11 +22,18 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import _LANGUAGE_CODES
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
+from livetrans.events import SAMPLE_RATE
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz ,."
 PHRASE = tuple(
     "my brother lives in a small house near the river and we have been waiting for so long that nobody came".split()
 )
 """21 words, all different: what is said in 8 s."""
+
+
+def hiss(seconds: float) -> np.ndarray:
+    """Sound for models that write the same of any."""
+    return np.random.default_rng(3).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
 
 
 @dataclass(frozen=True)

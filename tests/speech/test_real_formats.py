@@ -8,26 +8,16 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
-from random_whisper import PHRASE, SHAPES, Shape, write_random_whisper
+from random_whisper import PHRASE, SHAPES, Shape, hiss, write_random_whisper
 
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.config import RecogniserSettings
-from livetrans.events import SAMPLE_RATE
 from livetrans.run.opening import open_recogniser
 from livetrans.speech.whisper import WhisperRecogniser
 
-FORMATS = {
-    "multilingual": {},
-    "english": {"english": True},
-    "v3": {"bands": 128, "languages": 100},
-}
+FORMATS = {"multilingual": {}, "english": {"english": True}, "v3": {"bands": 128, "languages": 100}}
 """OpenAI's three: 51,865 pieces and 80 mel bands; one piece less; 51,866 pieces and 128 bands."""
-
-
-def hiss(seconds: float) -> np.ndarray:
-    return np.random.default_rng(3).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")

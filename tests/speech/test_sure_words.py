@@ -15,36 +15,16 @@ from hypothesis import strategies as st
 from livetrans.base.clock import ManualClock
 from livetrans.config import CALM, PAPER, TranscriberSettings, with_preset
 from livetrans.events import SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
-from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.words import OpenSegments, sure_length
-from tests.speech.scripted import ScriptedRecogniser
+from tests.speech.test_transcriber import STEADY, Answering, words_of
 
-STEADY = TranscriberSettings(step=1.0, adaptive=False)
 STATS = RecognitionStats(1.0, 0.1)
 HEARD = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([0.3, 0.6, 0.8, 1.0])), min_size=1, max_size=7)
 
 
-def words_of(heard: Sequence[tuple[str, float]]) -> tuple[Word, ...]:
-    return tuple(Word(text, 0.1 * at, 0.1 * at + 0.1, chance) for at, (text, chance) in enumerate(heard))
-
-
-class Unsure:
-    """Answers each pass with the next of its answers, words with probabilities, then always with the last."""
-
-    trim_after, left_context, maximum_length = 15.0, 0.0, ScriptedRecogniser.maximum_length
-
-    def __init__(self, answers: Sequence[Sequence[tuple[str, float]]], sure: float = 0.5) -> None:
-        self._answers, self.sure = [*map(words_of, answers)], sure
-
-    def recognise(
-        self, samples: np.ndarray, *, prompt: str = "", final: bool = False, language: str | None = None
-    ) -> Hypothesis:
-        return Hypothesis(self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])
-
-
 def transcriber_of(*answers: Sequence[tuple[str, float]], sure: float = 0.5, **changes: float) -> Transcriber:
-    recogniser = Unsure(answers, sure)
+    recogniser = Answering(*answers, sure=sure)
     return Transcriber(recogniser, replace(STEADY, **changes), ManualClock())  # type: ignore[arg-type]
 
 

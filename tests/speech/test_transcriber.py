@@ -177,15 +177,23 @@ def test_a_long_silence_empties_the_prompt_and_a_short_one_does_not() -> None:
 
 
 class Answering:
-    """Answers each pass with the next of the given hypotheses, then always with the last, and takes its time."""
+    """Answers each pass with the next of the given hypotheses, then always with the last, and takes its time.
 
-    trim_after, left_context, sure = 15.0, 0.0, 0.5
+    A hypothesis is a text, or words with their probabilities.
+    """
+
+    trim_after, left_context = 15.0, 0.0
 
     def __init__(
-        self, *answers: str, clock: ManualClock | None = None, seconds: float = 0.0, maximum_length: float = LIMIT
+        self,
+        *answers: str | Sequence[tuple[str, float]],
+        clock: ManualClock | None = None,
+        seconds: float = 0.0,
+        maximum_length: float = LIMIT,
+        sure: float = 0.5,
     ) -> None:
-        self.maximum_length = maximum_length
-        self._answers = list(answers)
+        self.maximum_length, self.sure = maximum_length, sure
+        self._answers = [[(word, 1.0) for word in one.split()] if isinstance(one, str) else one for one in answers]
         self._clock, self._seconds = clock, seconds
         self.lengths: list[float] = []
         self.prompts: list[str] = []
@@ -198,7 +206,11 @@ class Answering:
         self.lengths.append(len(samples) / SAMPLE_RATE)
         self.prompts.append(prompt)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        return Hypothesis(tuple(Word(text, 0.1 * i, 0.1 * i + 0.1) for i, text in enumerate(answer.split())))
+        return Hypothesis(words_of(answer))
+
+
+def words_of(heard: Sequence[tuple[str, float]]) -> tuple[Word, ...]:
+    return tuple(Word(text, 0.1 * at, 0.1 * at + 0.1, chance) for at, (text, chance) in enumerate(heard))
 
 
 def hear(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from faster_whisper import WhisperModel
-from random_whisper import write_random_whisper
+from random_whisper import hiss, write_random_whisper
 
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import ManualClock
@@ -168,10 +168,6 @@ def random_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     """OpenAI's shapes: 51,865 pieces and 80 bands, 51,866 pieces and 128 bands."""
     languages, bands, seed = request.param
     return write_random_whisper(tmp_path_factory.mktemp("random"), languages=languages, bands=bands, seed=seed)
-
-
-def hiss(seconds: float) -> np.ndarray:
-    return np.random.default_rng(3).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -473,11 +469,7 @@ def test_segments_are_cut_between_two_times() -> None:
     begin = 1000
     tokens = [begin, 5, 6, begin + 50, begin + 60, 7, begin + 100, begin + 100, 8]
     found = [(s["start"], s["end"], s["tokens"]) for s in split_at_timestamps(tokens, 900, begin, 4.0)]
-    assert found == [
-        (0.0, 1.0, tokens[:4]),
-        (1.2, 2.0, tokens[4:7]),
-        (2.0, 4.0, tokens[7:]),
-    ]
+    assert found == [(0.0, 1.0, tokens[:4]), (1.2, 2.0, tokens[4:7]), (2.0, 4.0, tokens[7:])]
     assert split_at_timestamps([begin, begin + 3], 900, begin, 4.0) == []
 
 

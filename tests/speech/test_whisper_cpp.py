@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from random_whisper import write_random_ggml
+from random_whisper import hiss, write_random_ggml
 
 from livetrans.audio.file import AudioFile
 from livetrans.base.clock import ManualClock
@@ -51,10 +51,6 @@ def sound(name: str, start: float, end: float) -> np.ndarray:
     samples = np.concatenate([chunk.samples for chunk in chunks])
     part: np.ndarray = samples[round(start * SAMPLE_RATE) : round(end * SAMPLE_RATE)].astype(np.float32) / 32_768
     return part
-
-
-def hiss(seconds: float) -> np.ndarray:
-    return np.random.default_rng(3).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
 
 
 def read_weights(path: Path) -> dict[str, np.ndarray]:

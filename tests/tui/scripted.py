@@ -117,13 +117,7 @@ def ended(reason: str = "end of source") -> RunEnded:
 
 
 def caption(
-    segment_id: int,
-    text: str,
-    *,
-    final: bool = False,
-    revision: int = 0,
-    source: str = "",
-    committed: str = "",
+    segment_id: int, text: str, *, final: bool = False, revision: int = 0, source: str = "", committed: str = ""
 ) -> Caption:
     partial = source[len(committed) :].strip()
     transcript = Transcript(segment_id, revision, committed, partial, final, 0.0, 1.0)

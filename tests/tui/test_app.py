@@ -14,7 +14,6 @@ import pytest
 
 from livetrans.config import DecodingSettings, OutputSettings, PromptSettings, Settings, Term
 from livetrans.events import Caption, Gap, NameCorrected, Notice, Record, Repair, Transcript
-from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
 from livetrans.session.export import LastCaptions
 from livetrans.tui import captions
@@ -287,9 +286,7 @@ async def test_no_shown_word_moves_while_a_sentence_grows(size: tuple[int, int],
     async with on_stage(*conversation()[:-3], size=size, settings=settings) as stage:
         places: dict[str, tuple[int, int]] = {}
         for count in range(1, len(text) - 3, 16):
-            await stage.play(
-                caption(9, " ".join(text[:count]), source=" ".join(source[: count + 3]), revision=1),
-            )
+            await stage.play(caption(9, " ".join(text[:count]), source=" ".join(source[: count + 3]), revision=1))
             now = {
                 match.group(): (row, match.start())
                 for row, line in enumerate(stage.lines)
@@ -600,14 +597,6 @@ async def test_help_opens_at_the_number_that_is_asked_for() -> None:
         await settle(stage.pilot)
         assert isinstance(stage.app.screen, HelpScreen)
         assert "real-time factor" in stage.words
-
-
-async def test_loading_is_shown_until_the_run_starts() -> None:
-    async with on_stage(Notice("info", "loading the recogniser ..."), snapshot=Snapshot()) as stage:
-        assert "loading the recogniser ..." in stage.text
-        await stage.play(started())
-        assert "loading" not in stage.text
-        assert "listening" in stage.text
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
