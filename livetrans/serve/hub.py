@@ -25,7 +25,7 @@ from pathlib import Path
 from livetrans.base.errors import LivetransError, UsageError
 from livetrans.base.files import private_file, private_folder, write_all
 from livetrans.base.installation import user_folder
-from livetrans.events import Notice
+from livetrans.events import Notice, Record, RunEnded
 from livetrans.serve.lines import LINES_AT_FIRST, LINES_KEPT, SharedLines
 from livetrans.serve.requests import FILES
 from livetrans.serve.secret import Claim, connection_to, is_here, parse_publish_address, read_secret, split_address
@@ -107,10 +107,10 @@ class Hub:
 
     def clear(self) -> None:
         """Replace what readers get by a run that has ended without a line. Raises as `ask`."""
-        run = secrets.token_hex(4)
-        state = {"run": run, "state": "ended", "sources": [], "targets": [], "tracks": [], "changes": 0}
+        nothing = SharedLines()
+        nothing.write(Record(0.0, RunEnded(0.0, "stopped")))
         for name in EVERY:
-            self.put(name, _head(run, 0, 0, "") + f"event: state\ndata: {json.dumps(state)}\n\n".encode())
+            self.put(name, _head(nothing.run, 0, 0, "") + nothing.state_frame)
 
 
 class HubPublisher:

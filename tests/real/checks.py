@@ -199,8 +199,10 @@ def _sent(here: Here, request: str) -> Figures:
 @check("hub", "A phone in the internet shows each caption of a hub once.", minutes=10)
 def hub(here: Here) -> Figures:
     room = here.ask("Install a hub (`livetrans hub HOST`), type https://HOST/pub/ROOM, and press Enter.")
+    secret = here.ask("Type the name of the file with its secret, which `livetrans hub` told, and press Enter.")
     words = ["replay", RECORDINGS / "demo.flac", "--plain", "--no-session", "--publish", room]
-    run = subprocess.Popen([*LIVETRANS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    env = {**os.environ, "LIVETRANS_HUB_SECRET": f"@{secret}"}  # Checks have an empty home.
+    run = subprocess.Popen([*LIVETRANS, *words], env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         answer = here.ask(f"{_address_of(run)}\nOpen this on a phone without Wi-Fi. Is each line there once? y or n")
     finally:
