@@ -407,12 +407,7 @@ class Playback(LiveSource):
         notify: Callable[[Notice | Gap], None],
         open_capture: Callable[[str | None, None, str], Capture] = Capture,
     ) -> None:
-        """`program`: a part of its name, or None for all that is played.
-
-        Raises:
-            UsageError: several programs match, or the system cannot choose one.
-            SourceError: the system does not let it be heard; the sentence says what is missing.
-        """
+        """`program`: a part of its name, or None for all that is played."""
         capture = open_capture(program, None, OUTPUT)
         self._program = None if program is None else capture.device
         self._is_awaited = False

@@ -8,7 +8,8 @@
     │   └── ContextError      the prompt and the output do not fit the model's context
     └── SessionError          the session file cannot be written or read
 
-Every message says what is wrong and what to do, in one sentence.
+Every message says what is wrong and what to do, in one sentence. `Raises:` stands where an error is raised, or what a
+port promises, and not again at each caller.
 """
 
 from __future__ import annotations

@@ -151,22 +151,14 @@ def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
 
 
 def private_folder(path: Path) -> None:
-    """Create a folder that only its owner can open; restrict one that exists.
-
-    Raises:
-        OSError: it cannot be created.
-    """
+    """Create a folder that only its owner can open; restrict one that exists."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(OSError):  # Of another user, or on a file system without permissions.
         path.chmod(0o700)
 
 
 def private_file(path: Path, mode: str) -> FileIO:
-    """Open a file, unbuffered, that only its owner can read; restrict one that exists.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
+    """Open a file, unbuffered, that only its owner can read; restrict one that exists."""
     file = FileIO(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
     with suppress(OSError):
         if S_ISREG(os.fstat(file.fileno()).st_mode):  # A device belongs to others too.

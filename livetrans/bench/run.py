@@ -248,12 +248,7 @@ class Bench:
         self._ends = {label: ends_of(text_of_tokens(models.model)) for label, models in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: Callable[[], None] = lambda: None) -> None:
-        """Run what the writer's file lacks; `on_unit` is called for each unit that was written.
-
-        Raises:
-            ContextError: a sentence is too long for the model's context.
-            SessionError: the file cannot be written.
-        """
+        """Run what the writer's file lacks; `on_unit` is called for each unit that was written."""
         for task in tasks(corpus, self._header):
             updates = writer.done.get(task.unit)
             if updates is None:
@@ -329,10 +324,6 @@ def method_models(
 
     The first method of a model has the model's own context. `small` is the draft model, `double` the model of the
     methods that need another one than the translator. The contexts are closed with `opened`.
-
-    Raises:
-        ModelError: the translator and the draft model have different vocabularies.
-        UsageError: a model is not of the kind that a method needs.
     """
     from livetrans.lm.llama.checks import shared_vocabulary
 

@@ -139,11 +139,7 @@ class Parsed(click.ParamType[Any]):
 
 
 def languages(text: str, *, word: str | None = None) -> tuple[str, ...]:
-    """Return the codes of languages with commas between, each once; `word` may be among them.
-
-    Raises:
-        UsageError: a language is not known; an empty entry is one.
-    """
+    """Return the codes of languages with commas between, each once; `word` may be among them."""
     from livetrans.base.languages import parse_language
 
     names = [name.strip() for name in text.split(",")]
@@ -197,11 +193,7 @@ def json_lines_file(text: str) -> str:
 
 
 def caption_place(text: str) -> str:
-    """Return the place of a link, with the code of a language and `=` before it if one is named.
-
-    Raises:
-        UsageError: it is a link, or no place.
-    """
+    """Return the place of a link, with the code of a language and `=` before it if one is named."""
     from livetrans.serve.secret import check_secret_place
 
     name, equals, place = text.partition("=")

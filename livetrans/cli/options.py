@@ -247,11 +247,7 @@ def run_command(
 
 
 def settings_of(context: click.Context) -> Settings:
-    """Return the settings that the options of a command, the environment and the configuration file make.
-
-    Raises:
-        UsageError: options that contradict each other.
-    """
+    """Return the settings that the options of a command, the environment and the configuration file make."""
     values = context.params
     settings = preset_of(values["calm"], values["method"])
     for option in context.command.params:

@@ -161,11 +161,7 @@ def run_at_once(source: OpenSource, captions: LastCaptions | None = None, *, wri
 
 @contextlib.contextmanager
 def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
-    """Serve captions as long as the context lasts, if the settings say so.
-
-    Raises:
-        LivetransError: the place cannot be opened.
-    """
+    """Serve captions as long as the context lasts, if the settings say so."""
     if output.serve is None:
         yield None
         return
@@ -181,11 +177,7 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
 
 @contextlib.contextmanager
 def publishing(output: OutputSettings, server: CaptionServer | None) -> Iterator[HubPublisher | None]:
-    """Publish captions as long as the context lasts, if the settings say so: the lines of the server, if there is one.
-
-    Raises:
-        LivetransError: the hub refuses them.
-    """
+    """Publish captions as long as the context lasts, if the settings say so: the lines of the server, if any."""
     if output.publish is None:
         yield None
         return
@@ -203,11 +195,7 @@ def publishing(output: OutputSettings, server: CaptionServer | None) -> Iterator
 
 @contextlib.contextmanager
 def sending(settings: Settings) -> Iterator[list[PlatformCaptions]]:
-    """Open the links of `--captions-to` as long as the context lasts, for sinks that have not begun yet.
-
-    Raises:
-        LivetransError: a link cannot be used.
-    """
+    """Open the links of `--captions-to` as long as the context lasts, for sinks that have not begun yet."""
     if not settings.output.captions_to:
         yield []
         return

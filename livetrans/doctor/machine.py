@@ -49,11 +49,7 @@ class Machine:
         return needed <= MOST_OF_MEMORY * self.memory and (bool(self.gpu) if lag is None else lag <= GOOD_LAG)
 
     def pair(self, settings: Settings, engine: str = ENGINES[0]) -> tuple[Entry, Entry]:
-        """Return the recogniser and the translator of the catalogue for this machine and a run.
-
-        Raises:
-            UsageError: the catalogue has none.
-        """
+        """Return the recogniser and the translator of the catalogue for this machine and a run."""
         if self.gpu and engine != ONNX:
             found = fetchable_pair(WITH_GPU, settings, engine)
             if self.keeps_up(*found):

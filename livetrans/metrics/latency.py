@@ -66,9 +66,6 @@ def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]])
 
     A unit is retracted when it, or one before it, changes, as in equation (3). So delays never fall along the output,
     which AL and LAAL need. `outputs[i]` is the whole output of the update at `times[i]`.
-
-    Raises:
-        ValueError: the numbers of times and outputs differ.
     """
     delays: list[float] = []
     previous: Sequence[Hashable] = ()
@@ -101,8 +98,5 @@ def length_adaptive_average_lagging(delays: Sequence[float], source_length: floa
     """Return LAAL: AL against the longer of output and reference, so that writing too much is not rewarded.
 
     Papi et al. 2022 (Over-Generation Cannot Be Rewarded, arXiv 2206.05807): |Y*| becomes max(|Y|, |Y*|).
-
-    Raises:
-        ValueError: an output without units, a source without length.
     """
     return average_lagging(delays, source_length, max(len(delays), reference_length))

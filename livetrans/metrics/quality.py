@@ -74,12 +74,7 @@ def _interval(value: float, samples: NDArray[np.float64]) -> Interval:
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
-    """Return corpus BLEU by sacrebleu, tokenized with the `language_unit` of the language.
-
-    Raises:
-        UsageError: no sentences, another number of references than hypotheses, or an unknown language.
-        ModelError: sacrebleu is not installed.
-    """
+    """Return corpus BLEU by sacrebleu, tokenized with the `language_unit` of the language."""
     _require_sacrebleu()
     from sacrebleu.metrics import BLEU
 
@@ -88,12 +83,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: 
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int] | None = None) -> Score:
-    """Return corpus chrF2 by sacrebleu; `sentences` numbers the sentence of each hypothesis, if one has several.
-
-    Raises:
-        UsageError: no sentences, or another number of references than hypotheses.
-        ModelError: sacrebleu is not installed.
-    """
+    """Return corpus chrF2 by sacrebleu; `sentences` numbers the sentence of each hypothesis, if one has several."""
     _require_sacrebleu()
     from sacrebleu.metrics import CHRF
 
@@ -202,10 +192,6 @@ def default_unit(target_language: str) -> str:
     """Return the unit on this machine that is nearest to the authors'.
 
     `flores200` or `flores101` if sacrebleu's model is on disk, else the `language_unit`.
-
-    Raises:
-        UsageError: no such language.
-        ModelError: sacrebleu is not installed.
     """
     return next((unit for unit in SUBWORD_UNITS if subwords_ready(unit)), None) or language_unit(target_language)
 

@@ -272,11 +272,7 @@ def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
 def fetchable_pair(
     purpose: str, settings: Settings, engine: str, keeps_up: Callable[[Entry, Entry], bool] = lambda *pair: True
 ) -> tuple[Entry, Entry]:
-    """Return the recogniser and the translator that know every language of a run; see `Catalogue.pair`.
-
-    Raises:
-        UsageError: the purpose has none.
-    """
+    """Return the recogniser and the translator that know every language of a run; see `Catalogue.pair`."""
     engines = [one for one in engines_of(engine) if one != ONNX or not settings.between]  # It tells no language.
     return known_models().pair(purpose, languages_of(settings), engines, keeps_up)
 

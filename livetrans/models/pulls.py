@@ -112,11 +112,7 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
 
 
 def completed(entry: Entry) -> Entry:
-    """Return the entry with what only the hub knows: the file that a quantisation stands for, and the size.
-
-    Raises:
-        UsageError, ModelError: as `pull`.
-    """
+    """Return the entry with what only the hub knows: the file that a quantisation stands for, and the size."""
     files = _chosen(look_up(entry.repository, entry.revision), entry)
     if entry.kind == TRANSLATOR:
         entry = replace(entry, file=files[0].rfilename)

@@ -116,11 +116,7 @@ def open_audio(
     on_audio: OnAudio = lambda chunk: None,
     origin: Origin | None = None,
 ) -> Hearing:
-    """Open the stages for a source that waits until it is read; the recogniser is loaded here.
-
-    Raises:
-        ModelError: the recogniser cannot be used.
-    """
+    """Open the stages for a source that waits until it is read; the recogniser is loaded here."""
     [opened] = _open_for([source], settings, clock, publish)
     stages = TrackStages(source, opened, publish)
     return Hearing(sound_of(source, stages, on_audio), [stages], clock, source, origin=origin)
@@ -151,10 +147,6 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
     """Load the recogniser, with the gate before it and the transcriber around it of each track.
 
     `ids` are those of the segments, which all tracks share; None counts from 0.
-
-    Raises:
-        ModelError: the recogniser cannot be used.
-        UsageError: it does not know a language.
     """
     from livetrans.speech.between import Conversation
     from livetrans.speech.gate import VoiceActivityGate

@@ -15,9 +15,6 @@ def check_places(settings: Settings, inputs: Iterable[Path] = (), outputs: Itera
     """Check where a run writes, before anything is opened.
 
     `inputs` and `outputs`: what the command reads and writes besides, the latter with the options that name them.
-
-    Raises:
-        UsageError: two outputs are one file, or one is what is read.
     """
     places = [(setting, setting.of(settings)) for setting in SETTINGS.values()]
     named = [

@@ -120,10 +120,6 @@ def open_rest(
     """Open what a session lacks as the listening side of a run; the recogniser is loaded if sound is left.
 
     First come finals that lack captions, then the sound that is left, one track after the other.
-
-    Raises:
-        ModelError: the recogniser cannot be used.
-        UsageError: it does not know a language.
     """
     finals = unfinished.transcripts({rest.track: rest.begin for rest in rests})
     stages = open_stages(settings, clock, publish, count(unfinished.next_segment)) if rests else []

@@ -123,11 +123,6 @@ class LastCaptions:
 
 
 def read_captions(session: Path, notify: Callable[[Notice], None] | None = None) -> LastCaptions:
-    """Read the last captions of a session.
-
-    Raises:
-        SessionError: it cannot be read.
-    """
     found = LastCaptions()
     for record in read_records(session, notify):
         found.write(record)

@@ -98,12 +98,6 @@ class PlainOutput:
         self._closed = False
 
     def write(self, record: Record) -> None:
-        """Print what the record adds.
-
-        Raises:
-            OutputClosed: the stream's reader has gone.
-            SessionError: the stream cannot be written.
-        """
         changed = self._captions.feed(record.event)
         match record.event:
             case Caption():
@@ -241,11 +235,7 @@ class CaptionFile:
         self._replace()
 
     def write(self, record: Record) -> None:
-        """Replace the file if the record is a caption, or corrects one.
-
-        Raises:
-            SessionError: it cannot be written.
-        """
+        """Replace the file if the record is a caption, or corrects one."""
         changed = self._captions.feed(record.event)
         if isinstance(record.event, Caption):
             self._newest |= {(caption.track, caption.language): key_of(caption) for caption in changed}
@@ -290,10 +280,6 @@ def open_records(settings: OutputSettings) -> list[Sink]:
     """Open the sinks that record the run. Called before models load, so that a bad place is reported at once.
 
     If one cannot be opened, nothing is left of the others.
-
-    Raises:
-        UsageError: a session or a file of that name exists.
-        SessionError: a place cannot be written.
     """
     records: list[Sink] = []
     with contextlib.ExitStack() as undo:

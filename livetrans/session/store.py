@@ -155,11 +155,6 @@ def summarise(folder: Path) -> Summary:
 
 
 def summarise_events(folder: Path) -> Summarising:
-    """Read the events of a session.
-
-    Raises:
-        OSError: they cannot be read.
-    """
     status = (folder / EVENTS_FILE).stat()
     (folder / EVENTS_FILE).open("rb").close()  # `read_records` makes another error of what the system refuses.
     made = Summarising()
@@ -216,11 +211,7 @@ def find_session(name: str) -> Path:
 
 
 def path_or_session(name: str) -> Path:
-    """Return the path `name` if it is a file or a session; else the session in the user's data folder; else the path.
-
-    Raises:
-        SessionError: several sessions begin so, or `last` where there is none.
-    """
+    """Return the path `name` if it is a file or a session, else the session in the user's data folder, or the path."""
     path = Path(name).expanduser()
     if name and (is_session(path) if path.is_dir() else path.exists()):
         return path

@@ -172,11 +172,7 @@ class Transducer:
     """The loaded model: tokens out of sound."""
 
     def __init__(self, files: Files, threads: int) -> None:
-        """`threads`: 0 lets onnxruntime choose.
-
-        Raises:
-            ModelError: the model cannot be loaded, or is not a TDT transducer.
-        """
+        """`threads`: 0 lets onnxruntime choose."""
         self._files, self._threads = files, threads
         self.pieces = read_pieces(files.vocabulary)
         """Text by its token."""

@@ -73,11 +73,7 @@ class WhisperPasses(ABC):
         languages: tuple[str, ...],
         tokenizer: Callable[[str], Any],
     ) -> None:
-        """`config`: the model's config.json; `pieces`: its vocabulary's; `tokenizer`: faster-whisper's, of a language.
-
-        Raises:
-            UsageError: the model does not know a language of the settings.
-        """
+        """`config`: the model's config.json; `pieces`: its vocabulary's; `tokenizer`: faster-whisper's."""
         import numpy.ma  # noqa: F401, which faster-whisper's median would load in the first pass
 
         self.traits = model_traits(config, pieces)

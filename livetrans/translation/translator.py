@@ -54,9 +54,6 @@ class Translator:
         """Translate one update.
 
         `tokens_per_source_token` is the expected length of an output (`LengthRatio`); without it nothing stops early.
-
-        Raises:
-            ContextError: the source is too long for the model's context.
         """
         started, segment = self._model.clock.now(), transcript.segment_id
         draft = self._drafts.get(segment, Draft())

@@ -36,11 +36,7 @@ _REFUSED = 3
 
 
 def check_engine() -> None:
-    """Make sure that llama.cpp starts on this processor.
-
-    Raises:
-        ModelError: it was compiled for another one.
-    """
+    """Make sure that llama.cpp starts on this processor."""
     process = start_python("livetrans.lm.llama.checks", stdout=subprocess.DEVNULL)
     _check_processor(process.wait())
 
