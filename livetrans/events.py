@@ -12,7 +12,7 @@ Two kinds of time, never mixed:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -139,6 +139,10 @@ class DecodingStats:
         costs = ("evaluated_tokens", "forward_passes", "decoding_steps", "prompt_seconds", "verification_seconds",
                  "decoding_seconds", "first_step_seconds", "draft_seconds", "other_seconds")  # fmt: skip
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in costs})
+
+    def __add__(self, other: DecodingStats) -> DecodingStats:
+        names = (field.name for field in fields(self))
+        return DecodingStats(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def generation_seconds(self) -> float:

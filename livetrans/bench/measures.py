@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from livetrans.bench.run import BASELINE, Method, parse_method
 from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.events import Caption, DecodingStats, Transcript, Translation
 from livetrans.metrics import quality
-from livetrans.metrics.captions import CaptionMeasures, DecodingRates, NormalizedErasure
+from livetrans.metrics.captions import CaptionMeasures, DecodingRates, NormalizedErasure, ratio
 from livetrans.metrics.latency import Spread, average_lagging, length_adaptive_average_lagging, spread_of, stable_delays
 from livetrans.metrics.quality import Interval, Score
 from livetrans.translation.presenter import Presenter
@@ -145,8 +145,7 @@ class Repeat:
     def __init__(self, units: MethodUnits, first: MethodUnits) -> None:
         """`first` are the units of the first repeat."""
         stats = [update.stats for _, updates in units for update in updates]
-        names = [field.name for field in fields(DecodingStats) if field.name != "truncated"]
-        self.stats = DecodingStats(**{name: sum(getattr(one, name) for one in stats) for name in names})
+        self.stats = sum(stats, DecodingStats())
         self.rates = DecodingRates()
         self.rates.add(self.stats)
         self.updates = len(stats)
@@ -321,10 +320,6 @@ class Row:
     @cached_property
     def erasure(self) -> NormalizedErasure:
         return self.method.erasure(self.mask_k)
-
-
-def ratio(above: float | None, below: float | None) -> float | None:
-    return above / below if above is not None and below else None
 
 
 def scaled(scale: float, value: float | None) -> float | None:

@@ -26,11 +26,10 @@ from livetrans.config import RECORDED_METHOD, DecodingSettings, PromptSettings, 
 from livetrans.events import Gap, Notice, Origin
 from livetrans.models.chosen import embedded_notice
 from livetrans.run.effect import PIPE, SOUND, TRANSCRIPT
-from livetrans.run.listening import Listening, OnAudio
-from livetrans.run.opening import from_file, from_live, open_recorded
+from livetrans.run.opening import from_file, from_live, from_transcripts
 from livetrans.run.places import check_places
 from livetrans.run.postponed import Postponed
-from livetrans.run.publisher import Publish, warning_once
+from livetrans.run.publisher import warning_once
 from livetrans.run.runner import RecordIncomplete
 from livetrans.run.tracks import QueuedSource
 from livetrans.session.export import LastCaptions, export, language_files
@@ -317,11 +316,8 @@ def _open(plan: Plan, file: str) -> OpenSource:
                 raise ModelError(f"{error}; or add --as-recorded to see the captions in {path.name}") from None
             raise
 
-        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-            notices.pass_to(publish)
-            return open_recorded(transcripts, settings, publish, origin_of(path))
-
-        return OpenSource(settings, clock, path.name, open_listening, None)
+        opener = from_transcripts(transcripts, origin_of(path), settings, notices)
+        return OpenSource(settings, clock, path.name, opener)
     settings = choose_for(settings, warn_once)
     notice = embedded_notice(settings, path)
     if path is None:
@@ -365,12 +361,8 @@ def _open_as_recorded(plan: Plan, path: Path, clock: Clock, notices: Postponed[N
     )
     if not (plan.real_time and wants_screen(output)):
         say(f"{path.name}: captions as they were recorded; nothing is translated.")
-
-    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        notices.pass_to(publish)
-        return open_recorded(transcripts, settings, publish, origin_of(path))
-
     translating = Translating(
         [RecordedLane(None, captions_of=transcripts.captions_of)], {"captions": RECORDED_METHOD}, lambda: None
     )
-    return OpenSource(settings, clock, path.name, open_listening, as_recorded=lambda publish: translating)
+    opener = from_transcripts(transcripts, origin_of(path), settings, notices)
+    return OpenSource(settings, clock, path.name, opener, as_recorded=lambda publish: translating)

@@ -26,6 +26,10 @@ OPEN_SEGMENTS = 64
 """Unfinished segments remembered; segments finish in order, so more are open only where finals never came."""
 
 
+def ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None
+
+
 def erasure(previous: Sequence[Hashable], current: Sequence[Hashable]) -> int:
     """Return the tokens deleted from the end of `previous` to write `current`: |Y(i-1)| - |LCP(Y(i-1), Y(i))|.
 
@@ -72,12 +76,12 @@ class NormalizedErasure:
     @property
     def ratio_of_sums(self) -> float | None:
         """All erased tokens / all final tokens; None while no final has a token."""
-        return self.erased_tokens / self.final_tokens if self.final_tokens else None
+        return ratio(self.erased_tokens, self.final_tokens)
 
     @property
     def mean_per_utterance(self) -> float | None:
         """Mean of the segments' own NE; segments with an empty final have none and are left out."""
-        return self._rates_sum / self._rated_segments if self._rated_segments else None
+        return ratio(self._rates_sum, self._rated_segments)
 
 
 def _words(text: str) -> list[str]:
@@ -142,7 +146,7 @@ class ScreenErasure:
     @property
     def ratio(self) -> float | None:
         """NE of the screen; None while nothing is shown."""
-        return self.erased_units / self.units if self.units else None
+        return ratio(self.erased_units, self.units)
 
     def _tail(self, segment_id: int) -> list[str]:
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
@@ -152,25 +156,15 @@ class DecodingRates:
     """A/D, A/O, alpha and TPS as ratios of sums over updates."""
 
     def __init__(self) -> None:
-        self._accepted_proposals = 0
-        self._judged_proposals = 0
-        self.draft_tokens = 0
-        self.accepted_tokens = 0
-        self.output_tokens = 0
-        self._generation_seconds = 0.0
+        self.sums = DecodingStats()
 
     def add(self, stats: DecodingStats) -> None:
-        self._accepted_proposals += stats.accepted_proposals
-        self._judged_proposals += stats.accepted_proposals + stats.rejected_proposals
-        self.draft_tokens += stats.draft_tokens
-        self.accepted_tokens += stats.accepted_tokens
-        self.output_tokens += stats.output_tokens
-        self._generation_seconds += stats.generation_seconds
+        self.sums += stats
 
     @property
     def per_draft(self) -> float | None:
         """A/D, accepted tokens / draft tokens, 0..1; None before the first draft."""
-        return self.accepted_tokens / self.draft_tokens if self.draft_tokens else None
+        return ratio(self.sums.accepted_tokens, self.sums.draft_tokens)
 
     @property
     def per_output(self) -> float | None:
@@ -178,19 +172,20 @@ class DecodingRates:
 
         Updates without a draft count in the output: their tokens had to be decoded.
         """
-        return self.accepted_tokens / self.output_tokens if self.draft_tokens and self.output_tokens else None
+        return ratio(self.sums.accepted_tokens, self.sums.output_tokens) if self.sums.draft_tokens else None
 
     @property
     def per_proposal(self) -> float | None:
         """alpha, 0..1: proposed tokens accepted / judged, which are the accepted ones and the first rejected one of a
         pass; None without a draft model."""
-        return self._accepted_proposals / self._judged_proposals if self._judged_proposals else None
+        accepted = self.sums.accepted_proposals
+        return ratio(accepted, accepted + self.sums.rejected_proposals)
 
     @property
     def tokens_per_second(self) -> float | None:
         """TPS: output tokens / seconds of verification, decoding and the draft model, without passes over the prompt
         alone (A.1)."""
-        return self.output_tokens / self._generation_seconds if self._generation_seconds else None
+        return ratio(self.sums.output_tokens, self.sums.generation_seconds)
 
 
 LEAST_COMPARED = 5
@@ -298,7 +293,7 @@ class Speedup:
         return self._over(self._retranslation_erased, self._retranslation_shown)
 
     def _over(self, dividend: float, divisor: float) -> float | None:
-        return dividend / divisor if divisor and self.updates >= LEAST_COMPARED else None
+        return ratio(dividend, divisor) if self.updates >= LEAST_COMPARED else None
 
 
 class TranslationLag:
@@ -395,4 +390,4 @@ class CaptionMeasures:
     @property
     def hidden_per_caption(self) -> float | None:
         """Output tokens that were not shown, mean over captions."""
-        return self.hidden_tokens / self.captions if self.captions else None
+        return ratio(self.hidden_tokens, self.captions)

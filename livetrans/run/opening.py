@@ -99,6 +99,24 @@ def from_file(
     return open_listening
 
 
+def from_transcripts(
+    source: RecordedTranscripts, origin: Origin, settings: Settings, notices: Postponed[Notice | Gap]
+) -> OpenListening:
+    """Return a function that opens recorded transcripts as the listening side."""
+    speakers = settings.between.speakers if settings.between else {}
+
+    def transcripts(publish: Publish) -> Iterator[Transcript]:
+        for transcript in source:
+            publish(SourceProgress(transcript.end, source.duration, not transcript.final))
+            yield with_speaker(transcript, speakers) if speakers else transcript
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        notices.pass_to(publish)
+        return Listening(transcripts(publish), source, origin=origin)
+
+    return open_listening
+
+
 def from_tracks(
     tracks: Sequence[Track], change: threading.Condition, clock: Clock, publish: Publish, origin: Origin | None = None
 ) -> Hearing:
@@ -229,19 +247,6 @@ def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda even
     from livetrans.speech.whisper import WhisperRecogniser
 
     return WhisperRecogniser(settings)
-
-
-def open_recorded(
-    source: RecordedTranscripts, settings: Settings, publish: Publish, origin: Origin | None = None
-) -> Listening:
-    speakers = settings.between.speakers if settings.between else {}
-
-    def transcripts() -> Iterator[Transcript]:
-        for transcript in source:
-            publish(SourceProgress(transcript.end, source.duration, not transcript.final))
-            yield with_speaker(transcript, speakers) if speakers else transcript
-
-    return Listening(transcripts(), source, origin=origin)
 
 
 def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Translating:
