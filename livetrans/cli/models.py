@@ -233,7 +233,8 @@ def _proposed(settings: Settings, engine: str) -> tuple[Entry, Entry]:
     say("measuring this machine …")
     machine = this_machine()
     recogniser, translator = machine.pair(settings, engine)
-    say(f"This machine: {machine}. For it: {machine.described(recogniser, translator)}.")
+    fit = recogniser.name if settings.language_model.server else machine.described(recogniser, translator)
+    say(f"This machine: {machine}. For it: {fit}.")
     return recogniser, translator
 
 

@@ -34,6 +34,7 @@ from livetrans.events import (
     SourceProgress,
     Transcript,
 )
+from livetrans.lm.server.transport import SERVER
 from livetrans.models.chosen import spoken_code
 from livetrans.names.repair import with_correction
 from livetrans.run.backpressure import (
@@ -74,7 +75,7 @@ class Pipeline(Run):
         self._read: frozenset[str] = frozenset()
         self._ladder = Ladder()
         self._backlog = Backlog()
-        self._has_advised = self._has_given_up = False
+        self._has_advised = self._has_given_up = self._server_is_away = False
         self._hung: set[str] = set()
         self._sampling_since: float | None = None
         self._partial_at = -math.inf
@@ -169,6 +170,8 @@ class Pipeline(Run):
         The caption of an update that was heard before the reader corrected a name has the name too. Of a hung pass that
         came back, the progress is left out as its words are: resuming hears that sound again.
         """
+        if isinstance(event, Notice) and event.about == SERVER:
+            self._server_is_away = event.level == "warning"
         if not isinstance(event, Gap | Caption | SourceProgress):
             super().publish(event)
             return
@@ -276,7 +279,7 @@ class Pipeline(Run):
             if has_changed or (level and round(behind) != shown):
                 shown = round(behind)
                 self.publish(BackPressure(LEVELS[level].name, behind))
-            if has_changed and level == FINALS_FIRST and not self._has_advised:
+            if has_changed and level == FINALS_FIRST and not (self._has_advised or self._server_is_away):
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
             self._look_for_hangs(now, woke_at)
@@ -289,7 +292,7 @@ class Pipeline(Run):
 
     def _advice(self) -> str:
         if server := self.settings.language_model.server:
-            return f"The translator at {server} is too slow, or away; take a smaller model there, or wait."
+            return f"The translator at {server} is too slow; take a smaller model or a faster machine there."
         cost = self._backlog.real_time_factor
         if self._backlog.finals <= FINALS_IN_HAND:
             return "This machine is too slow for the recogniser; `livetrans models pull` finds one that keeps up."

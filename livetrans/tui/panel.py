@@ -95,7 +95,8 @@ def ne_compared(snapshot: Snapshot) -> str:
 
 
 def calm(snapshot: Snapshot) -> str:
-    return RECORDED_METHOD if is_recorded(snapshot) else snapshot.settings.calm or CUSTOM
+    without = DASH if snapshot.settings.decoding.method == "prefix" else CUSTOM  # That has no calm settings.
+    return RECORDED_METHOD if is_recorded(snapshot) else snapshot.settings.calm or without
 
 
 def is_recorded(snapshot: Snapshot) -> bool:

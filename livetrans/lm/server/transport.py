@@ -37,13 +37,15 @@ Json = dict[str, Any]
 _STICKY = ("X-Session-ID", "X-SMG-Routing-Key")
 """By these headers the routers of vLLM and of SGLang send all requests of a run to the server that has its cache."""
 Result = TypeVar("Result")
+SERVER = "server"
+"""What notices that a server does not answer, or answers again, have as their subject."""
 PRIVACY = "privacy"
 """What the notice that text leaves this machine has as its subject."""
 
 
 def about_server(text: str) -> Notice:
     """Return the notice of why a server does not answer; without a text, that it answers again."""
-    return Notice("warning", text, "server") if text else Notice("info", "The translator is back.", "server")
+    return Notice("warning", text, SERVER) if text else Notice("info", "The translator is back.", SERVER)
 
 
 class ServerFault(ModelError):

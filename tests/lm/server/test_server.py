@@ -25,6 +25,7 @@ from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.lm.server.model import COUNTING, ServerModel, open_server
 from livetrans.lm.server.transport import ServerFault, parse_server, privacy
 from livetrans.models.chosen import choose_models
+from livetrans.run.backpressure import Level
 from livetrans.run.listening import Listening
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
@@ -291,6 +292,8 @@ def test_a_silent_server_is_waited_for_with_a_word(serve: Serve, monkeypatch: py
     whole = captions(settings)
     monkeypatch.setattr("livetrans.lm.server.transport.QUIET_SECONDS", 0.3)
     monkeypatch.setattr("livetrans.run.pipeline.HUNG_SECONDS", 0.05)
+    levels = (Level("normal", 0.0), Level("finals first", 0.7), Level("sound waits", 99.0))
+    monkeypatch.setattr("livetrans.run.backpressure.LEVELS", levels)
     has_heard, is_silent = threading.Event(), threading.Event()
 
     def heard() -> Iterator[Transcript]:
@@ -312,7 +315,7 @@ def test_a_silent_server_is_waited_for_with_a_word(serve: Serve, monkeypatch: py
     pipeline.start()
     assert is_silent.wait(10) and has_heard.wait(10), "the recogniser waits for the server"
     assert not collected.of(RunEnded)
-    pipeline.join(0.5)
+    pipeline.join(1.5)
     server.released.set()
     assert pipeline.join(20)
     notices = [one.text for one in collected.of(Notice)]
