@@ -194,8 +194,8 @@ class LanguageModelSettings:
     )
     server: str = option(
         "", "--mt-server URL", kind="server",
-        help="Translate on a server in place of --mt. It is llama-server, Ollama, LM Studio, vLLM, SGLang or one of "
-        "their like, at an address such as http://127.0.0.1:8080. What is said goes there.",
+        help="Translate on a server in place of --mt. It is llama-server, Ollama, LM Studio, vLLM, SGLang or a similar "
+        "one, at an address such as http://127.0.0.1:8080. What is said goes there.",
     )
     server_model: str = option(
         "", "--mt-model NAME", kind="text", default_text="the server's only one",
@@ -238,7 +238,7 @@ class PromptSettings:
         UNNAMED, "--glossary FILE", kind="glossary", everyday=True,
         help="File of names and terms, with translations. Each line has a term, its translation (= keeps it) and how "
         "it was heard (a | b), with tabs or commas between. What was heard is written as the term. Terms that occur in "
-        "the speech are added to the translator's prompt; the translator of the tree keeps names alone. The recogniser "
+        "the speech are added to the translator's prompt; the bundled translator keeps only names. The recogniser "
         "gets terms as hot words, which can also change other words. The file is read again when it changes.",
     )
     repair: str = option(
@@ -277,8 +277,8 @@ class DecodingSettings:
     bias: float = option(
         0.0, "--bias 0..1", on_screen=True, span=(0, 1),
         help="Preference for the draft, for {biased}: more is calmer and faster. From 0.5 on the whole draft is "
-        "accepted. With ssbd, 0 gives the output of rt. window needs no bias; one holds for its live window "
-        "only.",
+        "accepted. With ssbd, 0 gives the output of rt. window needs no bias; one that is given applies only to "
+        "its live window.",
     )
     """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3)."""
     window: int = option(
@@ -461,7 +461,7 @@ class OutputSettings:
         help="After a run that is recorded, remove older sessions from the user's data folder.",
     )
     serve: str | None = option(
-        None, "--serve [HOST:PORT]", kind="place", bare="localhost", everyday=True,
+        None, "--serve [lan|HOST:PORT]", kind="place", bare="localhost", everyday=True,
         help="Serve captions to browsers and programs. The port is a free one if none is named. lan or lan:PORT "
         "serves captions to others in your network, who need the address with its token. off serves none.",
     )

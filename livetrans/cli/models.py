@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from livetrans.base.errors import ModelError, UsageError
-from livetrans.base.languages import require_two_languages
+from livetrans.base.languages import AUTO, parse_language, require_two_languages
 from livetrans.base.text import file_size, visible
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, list_alone, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
@@ -219,8 +219,8 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     if yes:
         _pull_all(entries, yes=True)
         return
-    languages = languages_of(settings)
-    say(f"Captions for people who speak {' and '.join(languages.spoken)} need models that are not on this machine.")
+    spoken = ["any language" if code == AUTO else parse_language(code).name for code in languages_of(settings).spoken]
+    say(f"Captions for people who speak {' and '.join(spoken)} need models that are not on this machine.")
     if not _pull_all(entries, yes=False, offered=True) and can_go_on:
         decline(wanted)
         instead = " and ".join(model.name for model in wanted.values() if model)

@@ -134,7 +134,7 @@ DECODERS: dict[str, Decoder] = {
         Decoder("ssbd", "with the previous output as a draft", ssbd, ("bias",), asks="scores"),
         Decoder("window", "with the end of the previous output as a draft", live_window,
                 ("bias", "window", "margin", "final_window", "early_stop"), final=careful_final, asks="scores"),
-        Decoder("prefix", "behind the beginning of the previous output", kept_prefix, ("window", "final_window"),
+        Decoder("prefix", "after the beginning of the previous output", kept_prefix, ("window", "final_window"),
                 final=careful_prefix, draft_model="none", asks="text"),
         Decoder("cd", "by appending only", continuous, asks="text"),
         Decoder("spec", "anew, with a draft model", speculative, draft_model="must", draws=True),

@@ -265,7 +265,7 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
 ) -> None:
     assert offer(monkeypatch, "") == []
     printed = capsys.readouterr().err
-    assert "need models that are not on this machine" in printed
+    assert "Captions for people who speak English need models that are not on this machine." in printed
     assert "Going on with livetrans-recogniser-en and livetrans-en-de.q8_0.gguf" in printed
     assert offer(monkeypatch, "y") == [], "a no is remembered"
     assert capsys.readouterr().err == ""
