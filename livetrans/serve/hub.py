@@ -27,7 +27,7 @@ from livetrans.base.files import private_file, private_folder, write_all
 from livetrans.base.installation import user_folder
 from livetrans.events import Notice, Record, RunEnded
 from livetrans.serve.lines import LINES_AT_FIRST, LINES_KEPT, SharedLines
-from livetrans.serve.requests import FILES
+from livetrans.serve.requests import FILES, SAFE_HEADERS
 from livetrans.serve.secret import Claim, connection_to, is_here, parse_publish_address, read_secret, split_address
 
 SECRET = "LIVETRANS_HUB_SECRET"
@@ -282,6 +282,7 @@ def hub_files(host: str, folder: str, secret: Callable[[str], str] = new_secret)
     kinds = ["HERE"] if is_here(parts) else ["TLS"] if parts.port else ["TLS", "WEB"]
     values = {"HOST": host, "NAME": parts.hostname, "PORT": parts.port or 443, "FOLDER": folder}
     values |= {"FILES": "|".join(re.escape(name) for name in FILES if name), "ROOM": secrets.token_urlsafe(16)}
+    values["POLICY"] = SAFE_HEADERS["Content-Security-Policy"]
 
     def filled(name: str) -> bytes:
         text = Path(__file__).with_name(name).read_text("utf-8")

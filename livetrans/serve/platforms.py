@@ -15,7 +15,7 @@ from urllib.parse import SplitResult
 
 from livetrans.base.errors import LivetransError
 from livetrans.base.languages import parse_language
-from livetrans.serve.secret import connection_to, fingerprint, is_here, split_address
+from livetrans.serve.secret import connection_to, is_here, split_address
 
 ANSWER_SECONDS = 10.0
 """Time limit for each step of a request."""
@@ -73,10 +73,6 @@ class CaptionLink:
 
     def __repr__(self) -> str:
         return f"CaptionLink({self.platform.name}, {self.language})"
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint(self.parts.geturl())
 
     def post(self, number: int, at: float, lines: list[str]) -> float | None:
         """Hand a text to the platform; no lines only show that it answers.

@@ -94,11 +94,6 @@ def parse_publish_address(text: str) -> SplitResult:
     return parts
 
 
-def fingerprint(address: str) -> str:
-    """Tell addresses apart where they are not to be read."""
-    return hashlib.sha256(address.encode()).hexdigest()[:12]
-
-
 class Claim:
     """What this user keeps of an address, in a file that one run at a time can use.
 
@@ -108,9 +103,11 @@ class Claim:
 
     def __init__(self, folder: str, address: str, refusal: str) -> None:
         place = user_folder("data") / folder
+        self.fingerprint = hashlib.sha256(address.encode()).hexdigest()[:12]
+        """Tells addresses apart where they are not to be read."""
         try:
             private_folder(place)
-            self._file = FileIO(os.open(place / fingerprint(address), os.O_RDWR | os.O_CREAT, 0o600), "rb+")
+            self._file = FileIO(os.open(place / self.fingerprint, os.O_RDWR | os.O_CREAT, 0o600), "rb+")
             self.text = self._file.read(20).decode("ascii", "replace").strip()
         except OSError as fault:
             raise LivetransError(f"{place} cannot be written ({fault.strerror}): check its permissions.") from None

@@ -28,7 +28,6 @@ from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import shell_name
 from livetrans.session.subtitles import Spoken, cues
 
-CAPTIONS_TO = "--captions-to"
 SENT_FILE = "sent.jsonl"
 """In the session's folder: what was sent to platforms, without their links."""
 LAST_SECONDS = 10.0
@@ -153,7 +152,7 @@ class PlatformCaptions:
         if not lacks:
             return f"{self.name}: {counted(self.sent, 'text')} sent."
         name = self._session and shell_name(self._session.folder)
-        advice = f"; for the rest: livetrans resume {name} {CAPTIONS_TO} ..." if name else "."
+        advice = f"; for the rest: livetrans resume {name} --captions-to ..." if name else "."
         return f"{self.name} lacks the last {counted(lacks, 'text')}{advice}"
 
     def note_in(self, session: SessionRecorder) -> None:
@@ -219,7 +218,7 @@ class PlatformCaptions:
         left: dict[int, _Text] = {}
         newest = 0
         for values in map(load, whole.splitlines()):
-            if values["to"] != self._link.fingerprint:
+            if values["to"] != self._opened.fingerprint:
                 continue
             if "sent" in values:
                 left.pop(int(values["sent"]), None)
@@ -242,7 +241,7 @@ class PlatformCaptions:
     def _note(self, values: dict[str, object]) -> None:
         with suppress(OSError, ValueError):
             if self._notes:
-                write_all(self._notes, f"{dump({'to': self._link.fingerprint, **values})}\n".encode())
+                write_all(self._notes, f"{dump({'to': self._opened.fingerprint, **values})}\n".encode())
 
     def _run(self) -> None:
         if self._link.platform.has_times:
