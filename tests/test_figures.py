@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 from statistics import median_low
 
@@ -22,7 +21,7 @@ from livetrans.tui import panel
 from tests.audio.sound_server import wait_until
 from tests.cli.test_endings import Terminal
 from tests.moved_rows import erasure_of
-from tests.run.account import lags_of
+from tests.run.account import erased, lags_of
 from tests.session.examples import write_session
 
 pytestmark = pytest.mark.usefixtures("translator_path")
@@ -199,9 +198,7 @@ def test_the_default_takes_back_at_most_half_of_the_words_that_retranslation_tak
             if event["event"] == "caption":
                 lines[event["segment_id"]] = event["text"].split()
                 now = [word for segment in sorted(lines) for word in lines[segment]]
-                count += len(screen) - len(
-                    [*takewhile(lambda pair: pair[0] == pair[1], zip(screen, now, strict=False))]
-                )
+                count += erased(screen, now)
                 screen = now
         taken_back.append(count)
     assert 2 * taken_back[0] <= taken_back[1]

@@ -62,10 +62,6 @@ def test_a_killed_session_goes_on_with_the_engine_that_it_names(
 
 def test_each_refusal_is_a_sentence(parakeet: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for options, fault in (
-        (
-            ["--engine", "onnx", "--from", "auto"],
-            "does not tell languages apart, as --from auto needs; name the spoken",
-        ),
         (["--asr", "parakeet", "--from", "en,auto", "--to", "de"], "as --from auto needs; name the spoken language"),
         (["--asr", "parakeet", "--encode-window", "full"], "--encode-window is for Whisper"),
         (["--asr", "parakeet", "--engine", "faster-whisper"], "parakeet is a model of onnx; drop --engine, or name"),

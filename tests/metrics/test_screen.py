@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from livetrans.events import Caption, Transcript
 from livetrans.metrics.captions import ScreenErasure, TranslationLag, screen_units
-from tests.run.account import lags_of
+from tests.run.account import erased, lags_of
 
 
 def _caption(segment: int, text: str, *, source: str = "a", final: bool = False, captured: float = 1.0) -> Caption:
@@ -21,20 +21,17 @@ def _caption(segment: int, text: str, *, source: str = "a", final: bool = False,
 @example([(0, ["eins", "zwei"]), (1, ["drei", "vier"]), (0, ["eins", "zwo"])])
 def test_what_takes_words_back_erases_them_and_all_behind(updates: list[tuple[int, list[str]]]) -> None:
     """Against the whole screen, compared word by word."""
-    screen, text, erased, changes = ScreenErasure(), {}, 0, 0
+    screen, text, count, changes = ScreenErasure(), {}, 0, 0
     shown: list[str] = []
     for segment, words in updates:
         screen.add(_caption(segment, " ".join(words)))
         text[segment] = words
         new = [word for key in sorted(text) for word in text[key]]
-        kept = next(
-            (at for at, (old, now) in enumerate(zip(shown, new, strict=False)) if old != now), min(len(shown), len(new))
-        )
-        erased += len(shown) - kept
-        changes += len(shown) > kept
+        count += (lost := erased(shown, new))
+        changes += lost > 0
         shown = new
-    assert (screen.erased_units, screen.changes, screen.units) == (erased, changes, len(shown))
-    assert screen.ratio == (erased / len(shown) if shown else None)
+    assert (screen.erased_units, screen.changes, screen.units) == (count, changes, len(shown))
+    assert screen.ratio == (count / len(shown) if shown else None)
 
 
 def test_words_are_units_and_so_are_characters_without_spaces() -> None:

@@ -67,16 +67,6 @@ def test_the_source_is_that_of_all_that_is_not_history() -> None:
     assert board.shown[0].source()[:2] == ("", "Yes")
 
 
-def test_clearing_keeps_what_is_being_spoken() -> None:
-    board = Boards(Settings())
-    board.feed(caption(0, "Das"))
-    board.clear()
-    assert board.captions
-    board.feed(caption(0, "Das.", final=True))
-    board.clear()
-    assert board.captions == []
-
-
 @pytest.mark.parametrize(
     ("older", "newer", "replaced"),
     [

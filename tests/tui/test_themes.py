@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from rich.color import ColorSystem
 from textual.color import Color
+from textual.command import CommandList
 from textual.theme import Theme
 
 from livetrans import config
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.themes import THEMES
-from tests.tui.scripted import Screenplay, caption, conversation, make_app, on_stage, settle
+from tests.tui.scripted import Screenplay, Stage, caption, conversation, make_app, on_stage, settle
 
 TEXT_CONTRAST, RULE_CONTRAST = 4.5, 2.0
 NEW_CONTRAST = 3.0
@@ -98,6 +99,15 @@ async def test_a_theme_that_cannot_be_shown_gives_way_to_dark_and_ends_nothing()
             await stage.press("escape")
 
 
+async def choose(stage: Stage, command: str) -> None:
+    """Type a command into the palette, and take it once the search has found it."""
+    await stage.press(*command)
+    found = stage.app.screen.query_one(CommandList)
+    while not found.option_count or found.get_option_at_index(0).hit.text.casefold() != command:  # type: ignore[attr-defined]
+        await stage.pilot.pause(0.01)
+    await stage.press("enter")
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize("theme", ["ansi", *(pytest.param(name, marks=pytest.mark.long) for name in ("dark", "light"))])
 async def test_every_theme_is_shown_from_the_start_and_from_the_palette(theme: str) -> None:
@@ -106,6 +116,8 @@ async def test_every_theme_is_shown_from_the_start_and_from_the_palette(theme: s
         assert (stage.app.theme, "Möchte jemand" in stage.text) == (theme, True)
         assert "for this run" not in stage.text
         for name in config.THEMES:
-            await stage.press("ctrl+p", *"theme", "enter", *name, "enter")
+            await stage.press("ctrl+p")
+            for command in ("theme", name):
+                await choose(stage, command)
             assert (stage.app.theme, stage.leaving) == (name, False)
             assert "Möchte jemand" in stage.text

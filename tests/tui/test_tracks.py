@@ -29,7 +29,7 @@ MEETING = (
 )
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (50, 16)])
+@pytest.mark.parametrize("size", [(80, 24), (50, 16), pytest.param((120, 40), marks=pytest.mark.long)])
 async def test_both_tracks_are_current_each_in_its_place(size: tuple[int, int]) -> None:
     async with on_stage(RunStarted({}, SETTINGS), *MEETING, settings=SETTINGS, size=size) as stage:
         places = [
