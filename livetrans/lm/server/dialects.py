@@ -6,9 +6,10 @@ of text know only what the server writes.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from math import exp
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from livetrans.lm.server.transport import Connection, Json, ServerFault
 
@@ -47,16 +48,35 @@ class ServerRows:
         return exp(self._rows[row].choice_log)
 
 
-class Tokens(Protocol):
-    """A dialect of token ids, which scores a context."""
+class Dialect:
+    """What a kind of server is asked for a model."""
 
     name: str
 
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model = connection, model
+
+    def _ask(self, path: str, **body: Any) -> Iterator[Json]:
+        """Yield the parts of an answer of the model."""
+        return self._connection.stream(path, {"model": self._model, "stream": True, **body})
+
+
+class Tokens(Dialect):
+    """A dialect of token ids, which scores a context."""
+
+    _text: str
+    """The key of a text in the answer of `/detokenize`."""
+
     def tokenize(self, text: str, *, whole: bool = False) -> list[int]:
         """Return the ids of a text; with `whole`, with those that begin and end a text."""
+        body = {"model": self._model, "prompt": text, "add_special_tokens": whole}
+        return [int(token) for token in self._connection.post("/tokenize", body)["tokens"]]
 
-    def detokenize(self, tokens: Sequence[int]) -> str: ...
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        body = {"model": self._model, "tokens": [*tokens]}
+        return str(self._connection.post("/detokenize", body)[self._text])
 
+    @abstractmethod
     def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
         """Yield the rows that predict the context's tokens from `start` on, then those of up to `most` further ones.
 
@@ -66,44 +86,44 @@ class Tokens(Protocol):
             ServerFault: the server scored other tokens than it was sent, or fewer.
         """
 
+    def _check_scored(self, scored: Sequence[int], sent: Sequence[int]) -> None:
+        if [*scored] != [*sent]:
+            raise ServerFault(f"{self.name} scored other tokens than it was sent; restart it, or take another server")
 
-class Text(Protocol):
+
+class Text(Dialect):
     """A dialect of text."""
-
-    name: str
 
     def text(self, prompt: str, most: int) -> Iterator[str]:
         """Yield what the server writes after the prompt, as it comes; raise ServerFault if it breaks off."""
+        has_ended = False
+        for text, is_last in self._parts(prompt, most):
+            has_ended = is_last
+            yield text
+        if not has_ended:
+            raise ServerFault(f"{self._connection.url} broke off in its answer; look at what it printed")
+
+    @abstractmethod
+    def _parts(self, prompt: str, most: int) -> Iterator[tuple[str, bool]]:
+        """Yield the parts of the answer, and whether each is its last."""
 
 
-class VLLM:
+class VLLM(Tokens):
     """vLLM's completions with token ids: an echo scores the draft, and the same answer goes on behind it.
 
     `skip_reading_prefix_cache` is never sent: with it, 0.32 ends itself.
     """
 
-    name = "vLLM"
-
-    def __init__(self, connection: Connection, model: str) -> None:
-        self._connection, self._model = connection, model
-
-    def tokenize(self, text: str, *, whole: bool = False) -> list[int]:
-        body = {"model": self._model, "prompt": text, "add_special_tokens": whole}
-        return [int(token) for token in self._connection.post("/tokenize", body)["tokens"]]
-
-    def detokenize(self, tokens: Sequence[int]) -> str:
-        return str(self._connection.post("/detokenize", {"model": self._model, "tokens": [*tokens]})["prompt"])
+    name, _text = "vLLM", "prompt"
 
     def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
-        body: Json = {"model": self._model, "prompt": [*context], "max_tokens": most, "logprobs": 1, "stream": True}
-        body |= {"echo": start < len(context), "return_tokens_as_token_ids": True} | NO_PENALTY
-        before = len(context) if body["echo"] else 0
-        for part in self._connection.stream("/v1/completions", body):
+        before = len(context) if start < len(context) else 0
+        asked = {"prompt": [*context], "max_tokens": most, "logprobs": 1, "return_tokens_as_token_ids": True}
+        for part in self._ask("/v1/completions", echo=before > 0, **asked, **NO_PENALTY):
             for choice in part.get("choices", ()):
                 logs = choice.get("logprobs") or {"tokens": (), "token_logprobs": (), "top_logprobs": ()}
                 tokens = [_id(token) for token in logs["tokens"]]
-                if tokens[:before] != [*context[:before]]:
-                    raise ServerFault("vLLM scored other tokens than it was sent; restart it, or take another server")
+                self._check_scored(tokens[:before], context[:before])
                 scored = [*zip(tokens, logs["token_logprobs"], logs["top_logprobs"], strict=True)]
                 for token, log, top in scored[start:before]:
                     best = max(top, key=top.__getitem__)
@@ -118,38 +138,26 @@ def _id(token: str) -> int:
     return int(token.removeprefix("token_id:"))
 
 
-class SGLang:
+class SGLang(Tokens):
     """SGLang's `/generate`: one request scores the draft, keeps the cache of what stands before it, and goes on."""
 
-    name = "SGLang"
-
-    def __init__(self, connection: Connection, model: str) -> None:
-        self._connection, self._model = connection, model
-
-    def tokenize(self, text: str, *, whole: bool = False) -> list[int]:
-        body = {"prompt": text, "add_special_tokens": whole}
-        return [int(token) for token in self._connection.post("/tokenize", body)["tokens"]]
-
-    def detokenize(self, tokens: Sequence[int]) -> str:
-        return str(self._connection.post("/detokenize", {"tokens": [*tokens]})["text"])
+    name, _text = "SGLang", "text"
 
     def rows(self, context: Sequence[int], start: int, most: int, ends: set[int]) -> Iterator[Row]:
-        body: Json = {
+        asked = {
             "input_ids": [*context],
             "return_logprob": True,
             "logprob_start_len": start - 1,  # The first place has no value. Before it the cache is kept.
             "top_logprobs_num": 1,
-            "stream": True,
             "sampling_params": NO_PENALTY | {"max_new_tokens": most},
         }
         written, is_first = 0, True
-        for part in self._connection.stream("/generate", body):
+        for part in self._ask("/generate", **asked):
             found = part["meta_info"]
             if is_first:
                 is_first = False
                 own, top = found["input_token_logprobs"][1:], found["input_top_logprobs"][1:]
-                if [int(one[1]) for one in own] != [*context[start:]]:
-                    raise ServerFault("SGLang scored other tokens than it was sent; restart it, or take another server")
+                self._check_scored([int(one[1]) for one in own], context[start:])
                 for (log, token, *_), ((best_log, best, *_), *_) in zip(own, top, strict=True):
                     yield Row(int(token) if log >= best_log else int(best), max(log, best_log), int(token), log)
             new = found["output_token_logprobs"][written:]
@@ -161,38 +169,24 @@ class SGLang:
                 yield Row(int(token), float(log))
 
 
-class Completions:
+class Completions(Text):
     """`/v1/completions` as llama-server, vLLM, LM Studio, mlx_lm.server and llama_cpp.server have it."""
 
     name = "completions"
 
-    def __init__(self, connection: Connection, model: str) -> None:
-        self._connection, self._model = connection, model
-
-    def text(self, prompt: str, most: int) -> Iterator[str]:
-        body = {"model": self._model, "prompt": prompt, "max_tokens": most, "temperature": 0, "stream": True}
-        has_ended = False
-        for part in self._connection.stream("/v1/completions", body):
+    def _parts(self, prompt: str, most: int) -> Iterator[tuple[str, bool]]:
+        for part in self._ask("/v1/completions", prompt=prompt, max_tokens=most, temperature=0):
             for choice in part["choices"]:
-                has_ended = has_ended or choice.get("finish_reason") is not None
-                yield choice.get("text") or ""
-        if not has_ended:
-            raise ServerFault(f"{self._connection.url} broke off in its answer; look at what it printed")
+                yield choice.get("text") or "", choice.get("finish_reason") is not None
 
 
-class Ollama:
+class Ollama(Text):
     """Ollama's own `/api/generate`, without a template."""
 
     name = "Ollama"
 
-    def __init__(self, connection: Connection, model: str) -> None:
-        self._connection, self._model = connection, model
-
-    def text(self, prompt: str, most: int) -> Iterator[str]:
+    def _parts(self, prompt: str, most: int) -> Iterator[tuple[str, bool]]:
         options = {"temperature": 0, "num_predict": most, "repeat_penalty": 1.0}
-        body = {"model": self._model, "prompt": prompt, "raw": True, "think": False, "keep_alive": "30m"}
-        part: Json = {}
-        for part in self._connection.stream("/api/generate", body | {"options": options, "stream": True}):
-            yield part["response"]
-        if not part.get("done"):
-            raise ServerFault(f"{self._connection.url} broke off in its answer; look at what it printed")
+        asked = {"prompt": prompt, "raw": True, "think": False, "keep_alive": "30m", "options": options}
+        for part in self._ask("/api/generate", **asked):
+            yield part["response"], bool(part.get("done"))

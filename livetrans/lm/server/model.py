@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count, islice
@@ -66,6 +67,7 @@ class OfText:
     """A server of text: its ids are pieces, and it says what it would write, but not what it thinks of other words."""
 
     is_exact = False
+    """Whether the server scores drafts."""
     unit_tokens = _WORD_TOKENS
     beginning: tuple[int, ...] = ()
 
@@ -188,6 +190,8 @@ class ServerModel:
     """A context on a server; see `livetrans.lm.port.LanguageModel`, whose `evaluate` gives no logits here."""
 
     threads = 0
+    is_parallel = False
+    """Whether it answers several requests at once."""
 
     def __init__(
         self,
@@ -201,28 +205,14 @@ class ServerModel:
     ) -> None:
         self.connection, self.name, self.maximum_rows, self.clock = connection, name, maximum_rows, clock
         self.context_tokens = round(context_tokens / of.unit_tokens)
+        self.kind, self.is_exact, self.unit_tokens = of.dialect.name, of.is_exact, of.unit_tokens
         self._of, self._template = of, template
         self._ends: set[int] = set()
         self._answer: Iterator[Row] | None = None
         self._known: list[int] = []
         """The context of the answer's next row."""
-        self.is_parallel = False
-        """Whether it answers several requests at once."""
         self._accepted: list[int] = []
         """A context that the server takes unless it takes none."""
-
-    @property
-    def kind(self) -> str:
-        return self._of.dialect.name
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the server scores drafts."""
-        return self._of.is_exact
-
-    @property
-    def unit_tokens(self) -> float:
-        return self._of.unit_tokens
 
     @property
     def beginning_tokens(self) -> tuple[int, ...]:
@@ -274,21 +264,18 @@ class ServerModel:
             raise
 
     def _asked(self, context: list[int], last_rows: int) -> ServerEvaluation:
-        before = self.connection.requests
-        rows: list[Row] = []
-        if last_rows == 1 and self._answer and context == self._known:
-            with self.connection.faults():
+        before, rows = self.connection.requests, list[Row]()
+        with self.connection.faults():
+            if last_rows == 1 and self._answer and context == self._known:
                 rows = [*islice(self._answer, 1)]
-        if not rows:
-            self._drop()
-            answer = self._of.rows(context, len(context) - last_rows + 1, self.maximum_rows, self._ends)
-            with self.connection.faults():
-                rows, self._answer = [*islice(answer, last_rows)], answer
-        if len(rows) < last_rows:
-            self._drop()
-            raise ServerFault(f"{self.connection.url} broke off in its answer; look at what it printed")
-        if self._answer and rows[-1].choice in self._ends:
-            with self.connection.faults():
+            if not rows:
+                self._drop()
+                self._answer = self._of.rows(context, len(context) - last_rows + 1, self.maximum_rows, self._ends)
+                rows = [*islice(self._answer, last_rows)]
+            if len(rows) < last_rows:
+                self._drop()
+                raise ServerFault(f"{self.connection.url} broke off in its answer; look at what it printed")
+            if self._answer and rows[-1].choice in self._ends:
                 for _ in self._answer:  # What is read to its end leaves the connection open for the next request.
                     pass
         self._known = [*context, rows[-1].choice]
@@ -311,8 +298,8 @@ class ServerModel:
 
     def another_context(self) -> Self:
         """Return a second context, whose requests are the same server's."""
-        made = type(self)(self.connection, self._of, self.name, self._template, 0, self.maximum_rows, self.clock)
-        made.context_tokens, made._ends, made._accepted = self.context_tokens, self._ends, self._accepted
+        made = copy(self)
+        made._drop()
         return made
 
     def reload(self) -> None:
