@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,11 +18,14 @@ from livetrans.base.errors import UsageError
 from livetrans.base.files import require_new_files
 from livetrans.base.installation import install_command
 from livetrans.bench.measures import MeasuredRun, Row
+from livetrans.bench.run import parse_method
 from livetrans.bench.tables import FIGURES, names_of, pair_of, unit_name
+from livetrans.config import CALM, Settings
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
@@ -29,6 +33,8 @@ COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
 MARKERS = "os^D"
 OURS, OTHERS = "#d55e00", "#5c6670"
 """Where points have their names beside them, the live window stands out."""
+NAMED_SETTINGS = tuple(name for name in CALM if name != Settings().calm)
+"""The default is `window`."""
 STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -44,6 +50,8 @@ LEAST_SPANS = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 """Shortest span of the axis of a quality: less would make noise look like a fall. Other axes begin at zero."""
 ROW = 3
 """Panels side by side: more are too small to read on a page."""
+PANEL_POINTS, LETTER_POINTS = (225, 150), 3.9
+"""Width and height of a panel without its axes, and the width of a letter of a name in it, about, in points."""
 LINEAR = 0.1
 """NE of the screen up to which its axis is linear; a calm method's 0 has no place on a logarithmic one."""
 CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
@@ -131,7 +139,7 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
     looks = _looks(series.name for panel in panels for series in panel.series)
     named = all(len(series.points) == 1 and not series.is_level for panel in panels for series in panel.series)
     if named:
-        looks = {name: (OURS if name.startswith("window") else OTHERS, "o") for name in looks}
+        looks = {name: (OURS if name.startswith(("window", *NAMED_SETTINGS)) else OTHERS, "o") for name in looks}
     longest = 8 + max(map(len, looks))  # letters of a legend, 11 of which are an inch
     across, rows = min(len(panels), ROW), -(-len(panels) // ROW)
     width = max(6.1, 4.0 * across, longest / 11)
@@ -150,9 +158,6 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
                 continue
             xs, ys, bounds = zip(*sorted(series.points, key=lambda point: point[:2]), strict=True)
             [known[series.name]] = axes.plot(xs, ys, color=colour, marker=marker)
-            if named:
-                place = {"xytext": (5, 3), "textcoords": "offset points"}
-                axes.annotate(series.name, (xs[0], ys[0]), color=colour, fontsize=7, **place)
             for x, ends in zip(xs, bounds, strict=True):
                 if ends:
                     axes.vlines(x, *ends, color=colour, linewidth=1.0, alpha=0.6)
@@ -169,11 +174,41 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
             axes.set_ylim(low - missing / 2, high + missing / 2)
         else:
             axes.set_ylim(-0.03 * high, 1.03 * high)  # lines at the edges stay visible
+        if named:
+            _name_points(axes, [(one.name, one.points[0][:2], looks[one.name][0]) for one in panel.series])
     for axes in places:  # what is left of the last row
         axes.remove()
     if not named:
         figure.legend(known.values(), known, loc="outside lower left", ncols=columns)
     return figure
+
+
+def _name_points(axes: Axes, points: Sequence[tuple[str, tuple[float, float], str]]) -> None:
+    """Write each point's name beside it, at the nearest place within the panel where it covers nothing."""
+    (width, height), gap = PANEL_POINTS, 5
+    to_panel = axes.transData + axes.transAxes.inverted()
+    spots = [to_panel.transform(at) * (width, height) for _, at, _ in points]
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in spots]
+    places = sorted(product(range(-60, 61, 4), (1, -1)), key=lambda place: (abs(place[0]), -place[1]))
+    for (name, at, colour), (x, y) in sorted(zip(points, spots, strict=True), key=lambda one: -one[1][1]):
+        length = LETTER_POINTS * len(name)
+        for up, side in places:
+            left = x + gap if side > 0 else x - gap - length
+            box = (left, y + up - 4, left + length, y + up + 4)
+            is_inside = left >= 0 and box[1] >= 0 and box[2] <= width and box[3] <= height
+            if is_inside and not any(_overlap(box, other) for other in taken):
+                break
+        taken.append(box)
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.5} if abs(up) > 4 else None
+        axes.annotate(
+            name, at, (gap * side, up), textcoords="offset points", arrowprops=line, color=colour, fontsize=7,
+            horizontalalignment="left" if side > 0 else "right", verticalalignment="center",
+        ).set_in_layout(False)  # fmt: skip
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two boxes (left, bottom, right, top) share room."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -208,10 +243,16 @@ def _calm_over(rows: Mapping[str, Sequence[Row]], x: str) -> list[Panel]:
     panels = []
     for name, run in rows.items():
         if any(row.method.decoder.final for row in run):
-            points = [(row.label, _value(row, x), _value(row, "NE screen")) for row in run]
+            points = [(_short(row), _value(row, x), _value(row, "NE screen")) for row in run]
             series = [Series(label, [(at, y, None)]) for label, at, y in points if at is not None and y is not None]
             panels += [Panel(name, f"{x}: {_meaning(x)}", "NE screen", series)] if series else []
     return panels
+
+
+def _short(row: Row) -> str:
+    """Return the name of the calm setting that a method is, but for the default's; else the method as it is written."""
+    decoding = parse_method(row.label).decoding
+    return next((name for name in NAMED_SETTINGS if CALM[name].decoding == decoding), row.label)
 
 
 def _over_latency(rows: Mapping[str, Sequence[Row]]) -> list[Panel]:

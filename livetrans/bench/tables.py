@@ -453,14 +453,15 @@ def _unscored(run: MeasuredRun) -> str:
 
 
 def _unheard(run: MeasuredRun) -> str:
-    """Return a sentence about streams recorded at full speed, whose delays lack the recogniser's time."""
+    """Return a sentence about streams without the times of a live run."""
     known = _streams(run)
     live = {segment.stream for segment, updates in run.baseline.units if updates[-1].captured is not None}
     if known == live:
         return ""
+    which = f"{len(known - live)} of {len(known)} streams have" if len(known) > 1 else "it has"
     return (
-        f"{len(known - live)} of {len(known)} streams were recorded at full speed: they have other updates than a "
-        "live run, their delays are without the recogniser's time, and they have no lag."
+        f"{which} no times of a live run, whose updates can be others: delays are without the recogniser's time, and "
+        "there is no lag."
     )
 
 

@@ -232,7 +232,8 @@ def compare_methods(source: OpenSource, written: str, repeats: int, format_: str
         draft_file = None
     check_models(methods, draft_file is not None, has_double_model=False)
     with TemporaryDirectory() as folder:
-        stream, output = Path(folder, f"{Path(source.title).stem}.jsonl"), Path(folder, "run.jsonl")
+        stream, output = Path(folder, source.title), Path(folder, "run", source.title)  # The table has these names.
+        output.parent.mkdir()
         with progress_bar() as progress:
             heard = HeardProgress(progress)
 

@@ -65,6 +65,8 @@ def test_repeats_show_as_spread_and_a_comparison_has_every_format(
     assert base["speedup"] == base["speedup least"] == base["speedup most"] == 1.0
     assert cd["speedup least"] < cd["speedup"] < cd["speedup most"]
     assert table["notes"][0].startswith("1 segment of s.jsonl, en-de, ")
+    assert [note for note in table["notes"] if note.startswith("s.jsonl: it has no times of a live run")]
+    assert "run.jsonl" not in json.dumps(table)
     assert run([*command, "--format", "csv"]) == 0
     assert capfd.readouterr().out.startswith("method,speedup,speedup least,speedup most")
 
