@@ -140,7 +140,7 @@ class OfTokens:
     def __init__(self, dialect: Tokens) -> None:
         self.dialect = dialect
         self._tokenize = lru_cache(4096)(dialect.tokenize)
-        self._detokenize = lru_cache(65536)(self._piece)
+        self._detokenize = lru_cache(65536)(lambda token: self._text([token]))
         self.rows = dialect.rows
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
@@ -149,7 +149,7 @@ class OfTokens:
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         text = "".join(map(self._detokenize, tokens))
         if "\ufffd" in text:  # A part of a character: the whole shows which.
-            text = self.dialect.detokenize([*self._anchor, *tokens])[len(self._anchor_text) :].rstrip("\ufffd")
+            text = self._text(tokens).rstrip("\ufffd")
         return text.encode()
 
     def metadata(self, key: str) -> str | None:
@@ -163,16 +163,14 @@ class OfTokens:
         return tuple(whole[: next((at for at in range(len(whole)) if whole[at : at + len(plain)] == plain), 0)])
 
     @cached_property
-    def _anchor(self) -> list[int]:
-        return self.dialect.tokenize("a")
+    def _anchor(self) -> tuple[list[int], int]:
+        tokens = self.dialect.tokenize("a")
+        return tokens, len(self.dialect.detokenize(tokens))
 
-    @cached_property
-    def _anchor_text(self) -> str:
-        return self.dialect.detokenize(self._anchor)
-
-    def _piece(self, token: int) -> str:
-        """Return a token's text, with the space before it, which a tokenizer leaves out at the start of a text."""
-        return self.dialect.detokenize([*self._anchor, token])[len(self._anchor_text) :]
+    def _text(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, with the space before it, which a tokenizer leaves out at the start of a text."""
+        anchor, length = self._anchor
+        return self.dialect.detokenize([*anchor, *tokens])[length:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
