@@ -70,7 +70,7 @@ class Hub:
         self.ask("PUT", f"/pub/{self.room}/{name}", gzip.compress(body, 6, mtime=0))
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[bytes, http.client.HTTPMessage]:
-        """Return content and headers of an answer, also of a 404.
+        """Return content and headers of an answer, also where a GET finds nothing.
 
         Raises:
             OSError: the hub does not answer as it should.
@@ -96,7 +96,7 @@ class Hub:
             raise OSError(said or "no answer") from None
         if answer.status in (401, 403):
             raise LivetransError(f"The hub {self.host} refuses the secret: set {SECRET}, or run `livetrans hub` again.")
-        if answer.status >= 300 and answer.status != 404:
+        if answer.status >= 300 and (answer.status != 404 or method == "PUT"):
             raise OSError(f"answer {answer.status}")
         return content, answer.headers
 
