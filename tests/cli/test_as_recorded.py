@@ -30,7 +30,7 @@ def without_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a model is chosen")
 
-    monkeypatch.setattr(replay, "choose_models", refuse)
+    monkeypatch.setattr(replay, "choose_for", refuse)
 
 
 def events_of(capfd: pytest.CaptureFixture[str], file: Path) -> list[Record]:
