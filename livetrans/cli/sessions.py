@@ -15,24 +15,9 @@ from livetrans.base.files import require_apart, require_new_files, write_new
 from livetrans.base.text import counted, display_width, duration, file_size, fitted, track_label, visible
 from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, complete_session, list_alone
 from livetrans.cli.messages import require_yes, say, warn
+from livetrans.session import store
 from livetrans.session.codec import dump, events_file
 from livetrans.session.export import Format, LastCaptions, export, language_files, read_captions
-from livetrans.session.store import (
-    LAST,
-    Summary,
-    facts_of,
-    find_session,
-    is_session,
-    older_than,
-    remove,
-    rename,
-    session_named,
-    sessions_folder,
-    shell_name,
-    size_of,
-    summaries,
-    summarise,
-)
 from livetrans.session.subtitles import Which, directed, texts_of
 
 MOST_COLUMNS = 1000
@@ -70,18 +55,18 @@ def command(context: click.Context, as_json: bool) -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List the sessions, as `livetrans sessions` does."""
-    sessions = summaries(_say_unreadable)
+    sessions = store.summaries(_say_unreadable)
     if as_json:
         for folder, summary in sessions:
-            click.echo(dump(facts_of(folder, summary) | {"path": str(folder)}))
+            click.echo(dump(store.facts_of(folder, summary) | {"path": str(folder)}))
         return
-    place = visible(str(sessions_folder()))
+    place = visible(str(store.sessions_folder()))
     if not sessions:
         click.echo(f"There is no session in {place} yet.")
         return
     width = max(9, *(display_width(visible(summary.languages)) for _, summary in sessions))
     click.echo(_columns("session", "length", "languages", width, "captions", "size", "of"))
-    sizes = [size_of(folder) for folder, _ in sessions]
+    sizes = [store.size_of(folder) for folder, _ in sessions]
     for (folder, summary), size in zip(sessions, sizes, strict=True):
         click.echo(_row(folder, summary, size, width))
     click.echo(f"\n{counted(len(sessions), 'session')}, {file_size(sum(sizes))}, in {place}")
@@ -91,14 +76,14 @@ def list_command(as_json: bool) -> None:
 
 
 @command.command("show", short_help="Show a session's captions.")
-@click.argument("name", default=LAST, shell_complete=complete_session)
+@click.argument("name", default=store.LAST, shell_complete=complete_session)
 @text_option
 @to_option
 def show_command(name: str, which: Which, to: tuple[str, ...] | None) -> None:
     """Show the captions of the session NAME with their times; without NAME, those of the newest session."""
-    folder = find_session(name)
+    folder = store.find_session(name)
     if folder.is_dir():
-        summary = summarise(folder)
+        summary = store.summarise(folder)
         facts = [
             visible(summary.of or ""),
             f"{datetime.fromtimestamp(summary.began_at):%Y-%m-%d %H:%M}",
@@ -144,14 +129,14 @@ def _chosen(captions: LastCaptions, to: Sequence[str] | None) -> Sequence[str]:
 @click.argument("new_name")
 def rename_command(name: str, new_name: str) -> None:
     """Change the name of the session NAME, given whole, to NEW_NAME."""
-    say(f"The session is called {rename(_named(name), new_name).name}.")
+    say(f"The session is called {store.rename(_named(name), new_name).name}.")
 
 
 @command.command("path", short_help="Print a session's folder, or that of all.")
 @click.argument("name", required=False, shell_complete=complete_session)
 def path_command(name: str | None) -> None:
     """Print the folder of the session NAME; without NAME, the folder of all sessions."""
-    click.echo(visible(str(sessions_folder() if name is None else find_session(name).resolve())))
+    click.echo(visible(str(store.sessions_folder() if name is None else store.find_session(name).resolve())))
 
 
 @command.command("rm", short_help="Remove sessions.")
@@ -165,22 +150,22 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
         raise UsageError("say which sessions: names from `livetrans sessions`, --empty or --older-than DAYS")
     chosen = {_named(name) for name in names}
     if empty:
-        found = summaries(_say_unreadable)
+        found = store.summaries(_say_unreadable)
         chosen |= {folder for folder, one in found if not one.captions and one.state in ("loading", "whole")}
     if days is not None:
-        chosen |= set(older_than(days))
+        chosen |= set(store.older_than(days))
     if not chosen:
         say("No session was removed: none matches.")
         return
     if not yes:
         folder = min(chosen)
-        summary = summarise(folder)
+        summary = store.summarise(folder)
         which = f"{visible(folder.name)} ({duration(summary.heard)}, {counted(summary.captions, 'caption')})"
         if len(chosen) > 1:
             which = counted(len(chosen), "session")
         require_yes(f"Remove {which}?", f"give --yes to remove {which} without being asked")
     for folder in sorted(chosen):
-        remove(folder)
+        store.remove(folder)
         say(f"{folder.name} was removed.")
 
 
@@ -190,9 +175,9 @@ def _named(name: str) -> Path:
     Raises:
         SessionError: there is none. A path elsewhere is never taken, and neither is the beginning of a name.
     """
-    found = session_named(name, whole=True)
+    found = store.session_named(name, whole=True)
     if found is None:
-        place = sessions_folder()
+        place = store.sessions_folder()
         raise SessionError(f"There is no session {name} in {place}: give its whole name, as `livetrans sessions` does.")
     return found
 
@@ -201,7 +186,7 @@ def _say_unreadable(folder: Path, error: OSError) -> None:
     say(f"livetrans: {folder} cannot be read ({error.strerror}); check its permissions.")
 
 
-def _row(folder: Path, summary: Summary, size: int, width: int) -> str:
+def _row(folder: Path, summary: store.Summary, size: int, width: int) -> str:
     is_empty = summary.state in ("loading", "whole") and not summary.captions
     mark = "(empty) " if is_empty else "" if summary.state == "whole" else f"({summary.state}) "
     name, languages = visible(folder.name), visible(summary.languages)
@@ -218,7 +203,7 @@ def _columns(name: str, length: str, languages: str, width: int, captions: str, 
 
 
 @click.command()
-@click.argument("session", default=LAST, shell_complete=complete_session)
+@click.argument("session", default=store.LAST, shell_complete=complete_session)
 @click.option(
     "--format",
     "format_",
@@ -249,7 +234,7 @@ def export_command(
         raise UsageError(f"{output} is a folder: name a file in it, such as {output / 'captions.srt'}")
     if format_ and output and format_of(output) != format_:
         raise UsageError(f"{output} does not end in .{format_}; drop --format, or choose another name with -o")
-    path = find_session(session)
+    path = store.find_session(session)
     captions = read_captions(path, warn)
     languages = _chosen(captions, to)[: 1 if which == "source" or (output is None and to is None) else None]
     made = format_ or (format_of(output) if output else "txt")
@@ -268,10 +253,10 @@ def export_command(
         for language, file in files.items():
             write_new(file, export(captions, made, which, language), "--output", force=force)
             say(f"Written: {file}")
-    if is_session(path) and summarise(path).state == "unfinished":
+    if store.is_session(path) and store.summarise(path).state == "unfinished":
         say(
             "livetrans: the run of this session was cut off, so its last captions may be missing; to finish it: "
-            f"livetrans resume {shell_name(path)}"
+            f"livetrans resume {store.shell_name(path)}"
         )
 
 

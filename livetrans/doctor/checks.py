@@ -104,8 +104,7 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
     return Finding("microphone", OK, text)
 
 
-def check_output(open_output: Callable[[], str]) -> Finding:
-    """Check what `listen` would hear. `open_output` returns its name, or raises SourceError."""
+def check_output() -> Finding:
     try:
         return Finding("output", OK, f"what {open_output()} plays can be heard by `livetrans listen`")
     except SourceError as error:

@@ -17,10 +17,9 @@ from livetrans.base.errors import ModelError, SourceError
 from livetrans.cli import run
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
 from livetrans.doctor import checks, examine
-from livetrans.doctor import trial as trial_module
 from livetrans.doctor.checks import BROKEN, OK, WARNING
+from livetrans.doctor.examine import Trial, run_trial, trial_finding
 from livetrans.doctor.machine import Machine
-from livetrans.doctor.trial import Trial, run_trial, trial_finding
 from livetrans.events import Notice, Record
 from livetrans.models.chosen import GPU, GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE
@@ -33,8 +32,8 @@ GOOD = Trial(True, 24.0, 0.6, 1.9, 3.0, 1.0, "normal")
 
 @pytest.fixture(autouse=True)
 def microphone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examine, "hear_microphone", lambda say: ("USB Headset", 0.05))
-    monkeypatch.setattr(examine, "open_output", lambda: "Speaker")
+    monkeypatch.setattr(checks, "hear_microphone", lambda say: ("USB Headset", 0.05))
+    monkeypatch.setattr(checks, "open_output", lambda: "Speaker")
     monkeypatch.setattr(checks, "portaudio_version", lambda: "PortAudio V19.7.0")
 
 
@@ -58,7 +57,7 @@ def test_the_report_fits_a_terminal_and_has_the_figures_of_its_run(
         trials.append(run_trial(settings, clock))
         return trials[-1]
 
-    monkeypatch.setattr(trial_module, "SPEECH_SECONDS", 4.0)
+    monkeypatch.setattr(examine, "SPEECH_SECONDS", 4.0)
     monkeypatch.setattr(examine, "run_trial", trial)
     assert run(["doctor"]) == 0
     [measured] = trials
@@ -123,7 +122,7 @@ def test_a_conversation_is_tried_in_each_direction(
 def test_a_gpu_that_could_not_be_started_is_said(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = trial_module._Load()
+    load = examine._Load()
     load.write(Record(0.0, Notice("warning", GPU_UNUSED, GPU)))
     monkeypatch.setattr(examine, "run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
     assert run(["doctor", "--json"]) == 0
@@ -215,7 +214,7 @@ def test_no_sound_leaves_the_machine_ready(
     def fail(*_: object) -> None:
         raise SourceError("There is none: plug one in.")
 
-    monkeypatch.setattr(examine, opening, fail)
+    monkeypatch.setattr(checks, opening, fail)
     assert run(["doctor"]) == 0
     assert f"warning {name:<14}There is none: plug one in." in capsys.readouterr().out
 
@@ -280,10 +279,7 @@ def test_a_slow_model_ends_in_bounded_time_and_is_named(settings: Settings, monk
     began = clock.now()
     measured = run_trial(settings, clock)
     assert not measured.finished and not measured.keeps_up
-    assert (
-        clock.now() - began
-        < trial_module.LOADING_SECONDS + trial_module.SPEECH_SECONDS + 2 * trial_module.CATCH_UP_SECONDS
-    )
+    assert clock.now() - began < examine.LOADING_SECONDS + examine.SPEECH_SECONDS + 2 * examine.CATCH_UP_SECONDS
     assert "does not keep up" in trial_finding(measured).text
     assert no_thread_left()
 
@@ -295,8 +291,8 @@ def test_models_that_do_not_load_are_not_waited_for(settings: Settings, monkeypa
         end.wait(60)
         raise ModelError("nobody waits for this")
 
-    monkeypatch.setattr(trial_module, "open_audio", load)
-    monkeypatch.setattr(trial_module, "LOADING_SECONDS", 0.0)
+    monkeypatch.setattr(examine, "open_audio", load)
+    monkeypatch.setattr(examine, "LOADING_SECONDS", 0.0)
     with pytest.raises(ModelError, match="not loaded after"):
         run_trial(settings, SystemClock())
     end.set()
