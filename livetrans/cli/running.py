@@ -243,7 +243,7 @@ def run_resumed(
         say(f"Nothing to resume in {unfinished.folder.name}: each sentence that was heard is translated.")
         _say_outcomes(outlets)
         if recorder.summary.state == "unfinished":
-            recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
+            recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "end of source")))
         return False
     clock = SystemClock(unfinished.at)
     summary = RunSummary(say, [recorder], has_words=unfinished.has_words)
