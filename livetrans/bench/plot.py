@@ -50,7 +50,7 @@ LEAST_SPANS = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 """Shortest span of the axis of a quality: less would make noise look like a fall. Other axes begin at zero."""
 ROW = 3
 """Panels side by side: more are too small to read on a page."""
-PANEL_POINTS, LETTER_POINTS = (225, 150), 3.9
+PANEL_POINTS, LETTER_POINTS = (225, 150), 4.3
 """Width and height of a panel without its axes, and the width of a letter of a name in it, about, in points."""
 LINEAR = 0.1
 """NE of the screen up to which its axis is linear; a calm method's 0 has no place on a logarithmic one."""
@@ -189,13 +189,13 @@ def _name_points(axes: Axes, points: Sequence[tuple[str, tuple[float, float], st
     to_panel = axes.transData + axes.transAxes.inverted()
     spots = [to_panel.transform(at) * (width, height) for _, at, _ in points]
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in spots]
-    places = sorted(product(range(-60, 61, 4), (1, -1)), key=lambda place: (abs(place[0]), -place[1]))
-    for (name, at, colour), (x, y) in sorted(zip(points, spots, strict=True), key=lambda one: -one[1][1]):
+    places = sorted(product(range(60, -61, -4), (1, -1)), key=lambda place: (abs(place[0]), -place[1]))
+    for (name, at, colour), (x, y) in sorted(zip(points, spots, strict=True), key=lambda one: -len(one[0][0])):
         length = LETTER_POINTS * len(name)
         for up, side in places:
             left = x + gap if side > 0 else x - gap - length
             box = (left, y + up - 4, left + length, y + up + 4)
-            is_inside = left >= 0 and box[1] >= 0 and box[2] <= width and box[3] <= height
+            is_inside = left >= 0 and box[1] >= 0 and box[2] <= width and box[3] <= height + 6
             if is_inside and not any(_overlap(box, other) for other in taken):
                 break
         taken.append(box)

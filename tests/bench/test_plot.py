@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,6 +187,24 @@ def test_points_have_their_names_beside_them_and_ours_stands_out(figures: dict[s
     figure = figures["Calm and fast"]
     named = {text.get_text(): text.get_color() for axes in figure.axes for text in axes.texts}
     assert named == {"rt": plotting.OTHERS, "window@0.2:window=3": plotting.OURS} and not figure.legends
+
+
+def test_names_of_points_cover_neither_each_other_nor_the_next_panel() -> None:
+    from matplotlib.text import Text
+
+    points = {
+        "rt": (1.0, 0.15), "ssbd@0.2:final=fresh": (1.002, 0.16), "window:early_stop=0": (1.14, 0.009),
+        "faithful": (1.11, 0.009), "window": (1.26, 0.01), "still": (1.34, 0.006), "cd": (1.38, 0.0),
+    }  # fmt: skip
+    series = [plotting.Series(name, [(x, y, None)]) for name, (x, y) in points.items()]
+    panels = [plotting.Panel(title, "speedup", "NE screen", series) for title in ("one", "two", "three")]
+    figure = plotting.figure_of("title", "subtitle", panels)
+    plotting.rendered(figure, "png")
+    for axes in figure.axes:
+        boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the lines to the points
+        assert len(boxes) == len(points)
+        assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+        assert all(box.x1 < axes.get_window_extent().x1 + 20 for box in boxes)
 
 
 def test_one_existing_file_keeps_all_from_being_written(tmp_path: Path, figures: dict[str, Any]) -> None:
