@@ -198,6 +198,18 @@ def serve_captions(world: World, command: str) -> None:
             assert b"event: state" in stream.read1(4096)
 
 
+@journey("livetrans replay recordings/conversation/en-de.jsonl --as-recorded")
+def see_a_conversation(world: World, command: str) -> None:
+    with world.terminal() as terminal:
+        terminal.run(command)
+        terminal.wait_for("captions as recorded")
+        text = terminal.wait_for("Ben: Good morning!")
+        assert "Ana: Guten Morgen" in text and "! " in text
+        terminal.type("q")
+        terminal.finish()
+        assert terminal.exit_code() == 0
+
+
 @journey("livetrans mic --from en,fr,auto --to de,ar")
 def switch_languages(world: World, command: str) -> None:
     with captioned(world, command) as terminal:
