@@ -255,6 +255,8 @@ def settings_of(context: click.Context) -> Settings:
             continue
         if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
             settings = with_field(settings, option.setting.field, values[option.name or ""])
+    if was_given("mt") and not was_given("mt_server"):
+        settings = with_field(settings, "language_model.server", "")  # The file's, this once.
     if settings.prompt.glossary_file != UNNAMED:
         settings = with_field(settings, "prompt.glossary", read_terms(settings.prompt.glossary_file)[0])
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:

@@ -157,3 +157,16 @@ def test_an_option_that_another_one_leaves_without_effect_is_refused(
     printed = capsys.readouterr()
     assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
     assert not config_file.exists()
+
+
+def test_a_translator_that_is_named_takes_the_place_of_the_server_in_the_file(config_file: Path) -> None:
+    config_file.write_text('mt-server = "big:8080"\n')
+    found: list[str] = []
+
+    @run_command("replay")
+    def command(settings: Settings) -> None:
+        found.append(settings.language_model.server)
+
+    for arguments in ([], ["--mt", "tower"], ["--mt-server", "lab:1"]):
+        command.main(arguments, standalone_mode=False)
+    assert found == ["http://big:8080", "", "http://lab:1"]
