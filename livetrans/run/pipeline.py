@@ -56,6 +56,8 @@ WATCH_SECONDS = 0.25
 """Seconds between two checks of how far the run is behind."""
 HUNG_SECONDS = 30.0
 """A native call that takes longer may never return: a warning is published, and the end does not wait for it."""
+AWAY_SECONDS = 8.0
+"""A server that has been away for so long is not waited for at the end of a run."""
 FINALS_IN_HAND = 1
 """Finals that may wait while the recogniser goes on, in the last level of back-pressure."""
 
@@ -307,7 +309,8 @@ class Pipeline(Run):
             "translating": ("translator", translating_since),
         }
         for thread, (stage, began) in calls.items():
-            if began is None or now - max(began, woke_at) < HUNG_SECONDS:
+            gives_up_soon = thread == "translating" and self._server_is_away and self._is_stopping
+            if began is None or now - max(began, woke_at) < (AWAY_SECONDS if gives_up_soon else HUNG_SECONDS):
                 self._hung.discard(thread)
                 continue
             if thread not in self._hung:

@@ -323,6 +323,36 @@ def test_a_silent_server_is_waited_for_with_a_word(serve: Serve, monkeypatch: py
     assert collected.of(Caption)[-1].text == whole[-1]
 
 
+def test_a_run_that_is_stopped_does_not_wait_for_a_server_that_is_away(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, collected = serve("llama-server"), Collected()
+    settings = choose_models(with_server(server))
+    monkeypatch.setattr("livetrans.run.pipeline.AWAY_SECONDS", 0.5)
+    is_away = threading.Event()
+
+    def heard() -> Iterator[Transcript]:
+        for at, one in enumerate(growing()):
+            if at == 3:
+                server.fault = "500"
+            yield one
+
+    def translating(publish: Publish) -> Translating:
+        def notify(event: Event) -> None:
+            publish(event)
+            if isinstance(event, Notice) and "is away" in event.text:
+                is_away.set()
+
+        return open_translating(settings, SystemClock(), notify)
+
+    pipeline = Pipeline(settings, lambda *_: Listening(heard()), translating, SystemClock(), [collected])
+    pipeline.start()
+    assert is_away.wait(20)
+    pipeline.stop()
+    assert pipeline.join(20), "it waits for its server"
+    assert "1 sentence was not translated" in collected.of(Notice)[-1].text
+
+
 def test_a_server_that_is_silent_for_long_is_asked_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve("llama-server")
     settings, events = choose_models(with_server(server)), list[Event]()
