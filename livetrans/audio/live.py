@@ -334,9 +334,7 @@ class Microphone(LiveSource):
     """A microphone, or another device that records."""
 
     gap_reason = GapReason.MICROPHONE
-    lost = (
-        "The microphone '{}' gives no sound: plug it in, or restart the sound system; captions go on when it is back."
-    )
+    lost = "The microphone '{}' gives no sound: plug it in, or restart the sound system. Captions continue afterwards."
     back = "The microphone '{}' is back"
 
     def __init__(
@@ -396,7 +394,7 @@ class Playback(LiveSource):
     shortest_pause = QUIET_SECONDS
     lost = (
         "What this computer plays cannot be heard: "
-        f"{'`livetrans doctor` says why' if ON_A_MAC else 'restart the sound server'}; captions go on when it is back."
+        f"{'`livetrans doctor` says why' if ON_A_MAC else 'restart the sound server'}. Captions continue afterwards."
     )
     back = "What this computer plays is heard again"
 
@@ -420,14 +418,14 @@ class Playback(LiveSource):
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
         if self._is_awaited:
             self._is_awaited = False
-            self._notify(Notice("info", f"'{self._program}' plays now.", self.gap_reason))
+            self._notify(Notice("info", f"'{self._program}' is playing now.", self.gap_reason))
 
     def _on_absence(self, absence: str) -> None:
         """Report a sound server that is gone, and a program that does not play."""
         if absence == NO_SERVER or (absence == NO_PROGRAM and self._program is None):
             self._report_loss()
         elif absence == NO_PROGRAM and self._has_heard:
-            self._notify(Notice("info", f"'{self._program}' has stopped playing; captions go on when it plays again."))
+            self._notify(Notice("info", f"'{self._program}' has stopped playing. Captions continue with it."))
         elif absence == NO_PROGRAM:
             self._is_awaited = True
             waiting = f"'{self._program}' plays nothing yet: captions begin when it does"

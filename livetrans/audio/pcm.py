@@ -67,7 +67,7 @@ class PcmStream:
                 if not self._pause.wait():
                     return
         except (OSError, ValueError) as error:
-            raise SourceError(f"Standard input broke off ({error}): start the program before it again.") from error
+            raise SourceError(f"Standard input broke off ({error}): start the program that feeds it again.") from error
         if position == 0 and not self._pause.closed:
             raise SourceError(
                 "Standard input gave no sound: pipe a recording into it, or raw PCM (16 kHz, mono, 16 bits)."

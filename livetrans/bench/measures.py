@@ -81,7 +81,7 @@ class MeasuredRun:
         """The segments that every method did, a list for each repeat that has any."""
         if not self.repeats:
             raise UsageError(
-                f"{file.path} has no segment yet that every method did; continue it with `livetrans bench run`"
+                f"{file.path} has no segment that all methods have translated; continue it with `livetrans bench run`"
             )
         self.segments = self.repeats[0]
         self.scores = lru_cache(maxsize=None)(self._scores)

@@ -196,7 +196,7 @@ def _run(options: Any) -> Path:
 def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
     sentences = QUICK_SENTENCES if options.quick else options.sentences
     if (options.source is None) == (options.recorded is None):
-        raise UsageError("give one of --source FILE, a text, and --recorded SESSION, a transcript stream")
+        raise UsageError("give either --source FILE (a text) or --recorded SESSION (a transcript stream)")
     if options.source is not None:
         return text_corpus(
             options.source,

@@ -33,7 +33,7 @@ def command(host: str | None, place: str, output: Path | None, clear: str | None
     if not host:
         raise UsageError("name the server, as in livetrans hub captions.example.org")
     if not place.startswith("/") or not place.isprintable() or set(place) & set(" ;{}'\"$\\"):
-        raise UsageError(f"--folder {place} is no absolute path of simple letters; name another")
+        raise UsageError(f"--folder {place} is not an absolute path of simple letters; name another")
     folder = output or Path(host.replace(":", "-"))
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise UsageError(f"{folder} exists already; name another folder with -o")

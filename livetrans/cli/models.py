@@ -225,7 +225,7 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
         decline(wanted)
         instead = " and ".join(model.name for model in wanted.values() if model)
         names = " and ".join(entry.name for entry in entries)
-        say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")
+        say(f"Continuing with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")
 
 
 def _proposed(settings: Settings, engine: str) -> tuple[Entry, Entry]:

@@ -79,7 +79,7 @@ def _on_server(settings: Settings, mt: str | None, given: str) -> Settings:
     refuse_without_effect(Way(with_field(settings, "language_model.server", given)), "mt mt-model mt-key-file")
     if recorded and not (mt or given):
         raise UsageError(
-            f"the session was translated by the server {recorded}; give --mt-server {recorded} to go on with it, or "
+            f"the session was translated by the server {recorded}; give --mt-server {recorded} to continue with it, or "
             "another translator with --mt"
         )
     if recorded and mt and settings.decoding.method == "prefix":
@@ -104,7 +104,7 @@ def _recording(unfinished: Unfinished) -> Path | None:
     elif replace(origin_of(path), start=origin.start, end=origin.end) != origin:
         say(f"livetrans: {unheard}, and {path} was changed since; the rest is left out.")
     else:
-        say(f"{unheard}; going on with it.")
+        say(f"{unheard}; continuing with it.")
         return path
     return None
 

@@ -126,7 +126,7 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
                     )
                     summary.lag = pipeline.monitor.snapshot().lag_median
                 except ScreenFailed as fault:
-                    say(f"{fault} The captions go on as lines.")
+                    say(f"{fault} The captions continue as lines.")
                     pipeline.add(open_lines(settings))
                     by_signal = _run_as_lines(pipeline, summary)
             else:
@@ -190,7 +190,7 @@ def publishing(output: OutputSettings, server: CaptionServer | None) -> Iterator
         yield hub
     finally:
         if not hub.stop():
-            say(f"The last captions did not reach {hub.address}: readers there lack them.")
+            say(f"The last captions did not reach {hub.address}: readers there do not have them.")
 
 
 @contextlib.contextmanager

@@ -126,7 +126,7 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
     _check_paired(hypotheses, references)
     _check_paired(hypotheses, sources, "sources")
     if model is None:
-        raise ModelError("COMET needs a model, which livetrans does not bring; download one and give it with --comet")
+        raise ModelError("COMET needs a model, which livetrans does not include; download one and give it with --comet")
     checkpoint = model / "checkpoints" / "model.ckpt" if model.is_dir() else model
     if not checkpoint.is_file():
         raise ModelError(f"there is no COMET model {checkpoint}; give the path of a downloaded one with --comet")

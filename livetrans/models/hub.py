@@ -184,7 +184,7 @@ def _client() -> httpx2.Client:
 
 def _refuse_unencrypted(request: httpx2.Request) -> None:
     if request.url.scheme != "https" and request.url.host not in _LOCAL_HOSTS:
-        raise UsageError(f"{request.url} is no encrypted address; set HF_ENDPOINT to one that begins with https://")
+        raise UsageError(f"{request.url} is not an encrypted address; set HF_ENDPOINT to one that begins with https://")
 
 
 def verify_hash(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> str:
@@ -198,7 +198,7 @@ def verify_hash(path: Path, file: RemoteFile, expected_sha256: str | None = None
     if published - {found} or (not published and file.blobId not in (None, _git_sha1(path))):
         path.unlink()
         raise ModelError(
-            f"{file.rfilename} arrived with another hash than was published for it, and was deleted; "
+            f"{file.rfilename} did not have the published hash, and was deleted; "
             "run the same command again, and do not use the model if this happens twice"
         )
     return found

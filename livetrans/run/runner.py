@@ -234,7 +234,7 @@ class Run(ABC):
                     self._records = tuple(one for one in self._records if one is not sink)
                 kept = [name for one in self._records for name in kept_in(one)] or ["nothing else"]
             still = f"{' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} still written"
-            self.publish(Notice("warning", f"{str(error).rstrip('.')}; captions go on, and {still}."))
+            self.publish(Notice("warning", f"{str(error).rstrip('.')}; captions continue, and {still}."))
         if is_record and self._record_failure is None:
             self._record_failure = error
 

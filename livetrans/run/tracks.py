@@ -167,7 +167,9 @@ class QueuedSource(WrappedSource):
             is_open = not (self._closed and chunk.captured_at is None)
         if is_first_left_out:
             hours = f"{LIVE_SECONDS / 3600:.0f} hours"
-            self._publish(Notice("warning", f"{hours} of sound wait to be recognised; what follows is left out."))
+            self._publish(
+                Notice("warning", f"{hours} of sound are waiting to be recognised; what follows is left out.")
+            )
         return is_open
 
     def _leave_out(self, chunk: AudioChunk) -> None:

@@ -154,7 +154,7 @@ def _lan_address() -> IPAddress:
         )
     if address.is_global:
         raise LivetransError(
-            f"This machine's address {address} is one of the internet: --serve {LAN}:{address} serves captions there."
+            f"This machine's address {address} is on the internet: --serve {LAN}:{address} serves captions there."
         )
     return address
 

@@ -278,7 +278,7 @@ def hub_files(host: str, folder: str, secret: Callable[[str], str] = new_secret)
     """
     parts = split_address(f"https://{host}")
     if not parts or parts.path or not re.fullmatch(r"[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*", host):
-        raise UsageError(f"{host!r} is no name of a server; write it as captions.example.org")
+        raise UsageError(f"{host!r} is not the name of a server; write it as captions.example.org")
     kinds = ["HERE"] if is_here(parts) else ["TLS"] if parts.port else ["TLS", "WEB"]
     values = {"HOST": host, "NAME": parts.hostname, "PORT": parts.port or 443, "FOLDER": folder}
     values |= {"FILES": "|".join(re.escape(name) for name in FILES if name), "ROOM": secrets.token_urlsafe(16)}

@@ -146,7 +146,7 @@ def parse_link(text: str, language: str) -> CaptionLink:
             raise LivetransError(f"The link of {platform.name} begins with http: copy it again, with https.")
         return CaptionLink(platform, language, parts)
     names = ", ".join(platform.name for platform in PLATFORMS)
-    raise LivetransError(f"This is no caption link of {names}: copy the link from the platform.")
+    raise LivetransError(f"This is not a caption link of {names}: copy the link from the platform.")
 
 
 def _clock(answer: str) -> float:

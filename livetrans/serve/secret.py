@@ -116,7 +116,7 @@ class Claim:
             raise LivetransError(refusal)
 
     def keep(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # On a full disk captions go on; at the end of the run it may be closed.
+        with suppress(OSError, ValueError):  # On a full disk captions continue; at the end of the run it may be closed.
             self._file.seek(0)
             write_all(self._file, f"{text:19}\n".encode())
 

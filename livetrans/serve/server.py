@@ -152,5 +152,5 @@ def _cannot_open(place: str, fault: OSError) -> str:
     if fault.errno in (errno.EACCES, errno.EPERM):
         return f"{place} may not be opened by this user: name a port from 1024 on with --serve."
     if fault.errno == errno.EADDRNOTAVAIL:
-        return f"{place} is no address of this machine: write --serve lan, and it is found."
+        return f"{place} is not an address of this machine: write --serve lan, and it is found."
     return f"{place} cannot be opened ({os.strerror(fault.errno or 0)}): name another with --serve."

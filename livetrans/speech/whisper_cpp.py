@@ -107,7 +107,7 @@ def read_head(path: Path) -> WhisperFile:
     except FileNotFoundError:
         raise ModelError(f"There is no recogniser at {path}; give a Whisper model in whisper.cpp's format.") from None
     except (OSError, ValueError, struct.error) as error:
-        raise ModelError(f"{path} is no Whisper model in whisper.cpp's format; copy or fetch it again.") from error
+        raise ModelError(f"{path} is not a Whisper model in whisper.cpp's format; copy or fetch it again.") from error
     return WhisperFile(vocabulary, encoder, decoder, bands, pieces)
 
 

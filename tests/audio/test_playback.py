@@ -65,7 +65,7 @@ def test_a_program_that_does_not_play_yet_is_waited_for_and_the_wait_counts_and_
     chunks, events, _ = hear("fire", steps)
     assert spans(chunks) == [(21.0, 1)], "source time begins with the run"
     waits, plays = [event for event in events if isinstance(event, Notice)][:2]
-    assert "plays nothing yet" in waits.text and "plays now" in plays.text
+    assert "plays nothing yet" in waits.text and "is playing now" in plays.text
     assert waits.about == plays.about is not None, "the warning ends when it is not true any more"
     assert not [event for event in events if isinstance(event, Gap) and not event.start]
 

@@ -240,7 +240,7 @@ def test_captions_go_on_where_their_record_cannot(recorded: Path, tmp_path: Path
     lines, errors = program.communicate(timeout=PATIENCE)
     assert program.returncode == 1
     assert lines.count(b"\n") == 2 and (tmp_path / "whole.txt").read_bytes() == lines
-    assert b"captions go on" in errors
+    assert b"captions continue" in errors
     assert b"incomplete" in errors.splitlines()[-1]
     assert b"Traceback" not in errors
 

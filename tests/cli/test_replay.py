@@ -172,7 +172,7 @@ def test_a_session_that_is_heard_again_to_no_new_words_is_not_called_silent(
     capfd.readouterr()
     assert run(["resume", str(session)]) == 0
     printed = capfd.readouterr()
-    going_on = "The last words of demo.flac were not recognised; going on with it."
+    going_on = "The last words of demo.flac were not recognised; continuing with it."
     assert (printed.out, printed.err.splitlines()[:2]) == ("", [going_on, f"1 caption is kept in {session}"])
 
 

@@ -154,7 +154,7 @@ def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
         assert run(["resume", str(killed)]) == 0
         return capfd.readouterr().err
 
-    assert "0:08 of 0:18 of talk.flac were heard; going on with it." in resume()
+    assert "0:08 of 0:18 of talk.flac were heard; continuing with it." in resume()
     assert [(item.caption.source, item.caption.text) for item in read_captions(killed).spoken()] == whole
     assert run(["resume", str(killed)]) == 0
     assert capfd.readouterr().err == "Nothing to resume in killed: each sentence that was heard is translated.\n"

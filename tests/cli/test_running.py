@@ -262,5 +262,5 @@ def test_a_run_whose_screen_fails_goes_on_as_lines(
     talk.write_text("".join(f"{to_line(Record(0.0, one))}\n" for one in heard), encoding="utf-8")
     code = run(["replay", str(talk), "--no-session"])
     shown = capsys.readouterr()
-    assert (code, shown.err.count("The captions go on as lines.")) == (0, 1), shown.err
+    assert (code, shown.err.count("The captions continue as lines.")) == (0, 1), shown.err
     assert len(shown.out.splitlines()) >= 2, "the first may have come before the screen was gone"

@@ -115,7 +115,7 @@ def test_a_step_writes_two_tokens(model: LlamaModel, prompt: Prompt) -> None:
 def test_what_does_not_go_with_double_token_decoding_is_refused(double_path: Path, translator_path: Path) -> None:
     cases = (
         (double_path, None, "window", "only --method double can use"),
-        (translator_path, None, "double", "is no double-token model"),
+        (translator_path, None, "double", "is not a double-token model"),
         (translator_path, double_path, "ssbd", "only --method double can use"),
         (double_path, translator_path, "double", "double uses no draft model"),
     )

@@ -266,7 +266,7 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     assert offer(monkeypatch, "") == []
     printed = capsys.readouterr().err
     assert "Captions for people who speak English need models that are not on this machine." in printed
-    assert "Going on with livetrans-recogniser-en and livetrans-en-de.q8_0.gguf" in printed
+    assert "Continuing with livetrans-recogniser-en and livetrans-en-de.q8_0.gguf" in printed
     assert offer(monkeypatch, "y") == [], "a no is remembered"
     assert capsys.readouterr().err == ""
     assert offer(monkeypatch, None, yes=True) == ["parakeet-110m-en", "hy-mt2-1.8b"]

@@ -167,7 +167,7 @@ def test_a_file_server_that_goes_on_refusing_is_given_up(hub: Hub, folder: Path,
 @pytest.mark.parametrize("kept", [0, 50_000])
 @pytest.mark.parametrize(
     ("body", "sentence"),
-    [(GGUF + b"more", None), (GGUF[:-1] + b"?more", "another hash"), (GGUF[:60_000], "is shorter")],
+    [(GGUF + b"more", None), (GGUF[:-1] + b"?more", "published hash"), (GGUF[:60_000], "is shorter")],
     ids=["longer", "longer and another", "shorter"],
 )
 def test_a_body_of_another_length_than_listed_never_passes_the_hash(
@@ -215,7 +215,7 @@ def test_bytes_with_another_hash_are_refused_and_deleted(hub: Hub, folder: Path,
         hub.info = lambda name: json.loads(json.dumps(info(name)).replace('"blobId": "', '"blobId": "0'))  # type: ignore[method-assign]
     if published == "catalogue":
         entry = replace(entry, sha256="0" * 64)
-    with pytest.raises(ModelError, match="another hash"):
+    with pytest.raises(ModelError, match="published hash"):
         fetch(entry, folder)
     assert not any(path.is_file() for path in folder.rglob("*.gguf"))
 
@@ -273,9 +273,9 @@ NO_HUB = "did not answer as a model hub does"
         (answer(503), r"127\.0\.0\.1 answered with an error \(503\) for owner/small; .*later"),
         (answer(200, Content_Type="text/html"), NO_HUB),
         (endpoint("http://127.0.0.1:9"), "connection to .* failed"),
-        (endpoint("http://hub.invalid"), "no encrypted address"),
+        (endpoint("http://hub.invalid"), "not an encrypted address"),
         (imported_with("HF_ENDPOINT", "https://[::1"), "HF_ENDPOINT.* is malformed"),
-        (lambda hub, patch: setattr(hub, "storage", "http://storage.invalid"), "no encrypted address"),
+        (lambda hub, patch: setattr(hub, "storage", "http://storage.invalid"), "not an encrypted address"),
         (proxy("socks5://127.0.0.1:9"), "ALL_PROXY.* socksio"),
         (lambda hub, patch: patch.setattr(constants, "HF_HUB_OFFLINE", True), "HF_HUB_OFFLINE"),
         (full, r"needs 0\.2 GB on the disk"),

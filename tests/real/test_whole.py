@@ -163,7 +163,7 @@ def test_faults_of_the_hub_and_of_models_are_found(machine: Machine, speech: Pat
     assert "began again" in rows["cut pull"]["reason"] and rows["pull"]["verdict"] == "PASS"
     machine.hub.wrong_hash = True
     rows = machine.real(*pulls, code=1)
-    assert {row["verdict"] for row in rows.values()} == {"FAIL"} and "another hash" in rows["pull"]["reason"]
+    assert {row["verdict"] for row in rows.values()} == {"FAIL"} and "published hash" in rows["pull"]["reason"]
     machine.hub.url = "http://127.0.0.1:9"
     rows = machine.real(*pulls, code=0)
     assert {row["verdict"] for row in rows.values()} == {"SKIPPED"}

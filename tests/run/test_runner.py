@@ -340,7 +340,7 @@ def test_captions_go_on_without_a_record_whose_disk_is_full(kind: Kind) -> None:
         task.join()
     assert finals(collected) == SHOWN
     [notice] = collected.of(Notice)
-    text = "The disk is full: free space; captions go on, and nothing else is still written."
+    text = "The disk is full: free space; captions continue, and nothing else is still written."
     assert (notice.level, notice.text) == ("warning", text)
     assert collected.records[-1].event == RunEnded(30.0, "end of source", ne_screen=0.0)
     assert (record.of(Caption), record.closed) == ([], 1)
@@ -383,9 +383,9 @@ def test_what_cannot_be_written_is_named_and_what_still_is(
         task.join()
     sound, captions = [notice.text for notice in collected.of(Notice)]
     assert sound.startswith("The sound cannot be kept in ")
-    assert sound.endswith("; captions go on, and the session and the caption file are still written.")
+    assert sound.endswith("; captions continue, and the session and the caption file are still written.")
     assert "captions.txt cannot be written" in captions
-    assert captions.endswith("; captions go on, and the session is still written.")
+    assert captions.endswith("; captions continue, and the session is still written.")
     assert finals(collected) == SHOWN
     assert isinstance([*read_records(tmp_path / "session")][-1].event, RunEnded)
 

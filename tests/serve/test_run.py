@@ -94,7 +94,7 @@ def test_without_serve_nothing_is_opened(tmp_path: Path, talk: Path, translator_
         (["--serve", "192.168.1.20"], 2, "write --serve lan:192.168.1.20 if others are to read"),
         (["--serve", "demo.flac"], 2, "or --serve after the files"),
         (["--serve", "localhost", "--speed", "max"], 2, "--serve is for captions at the pace of speech"),
-        (["--serve", "lan:192.0.2.77"], 1, "192.0.2.77 is no address of this machine"),
+        (["--serve", "lan:192.0.2.77"], 1, "192.0.2.77 is not an address of this machine"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence(

@@ -219,7 +219,7 @@ def test_the_host_tells_the_platform_and_others_are_refused_without_a_word_of_th
         ("fr=@{}", 0o600, 2, "needs captions in fr; add it to --to"),
         ("@{}x", 0o600, 1, "cannot be read"),
         ("NO_SUCH_LINK", 0o600, 1, "no environment variable NO_SUCH_LINK"),
-        ("@{}", 0o600, 1, "is no caption link of YouTube, Zoom, Teams"),
+        ("@{}", 0o600, 1, "is not a caption link of YouTube, Zoom, Teams"),
     ],
 )
 def test_what_cannot_be_a_link_is_one_sentence_and_leaves_no_session(

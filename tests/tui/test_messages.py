@@ -82,8 +82,8 @@ async def test_a_warning_ends_when_it_is_not_true_any_more() -> None:
         await stage.play(waits)
         await stage.press("escape")
         assert "plays nothing yet" in stage.text
-        await stage.play(Notice("info", "'zoom' plays now.", "output"))
-        assert "plays nothing yet" not in stage.text and "plays now" in stage.text
+        await stage.play(Notice("info", "'zoom' is playing now.", "output"))
+        assert "plays nothing yet" not in stage.text and "is playing now" in stage.text
 
 
 async def test_a_fact_that_the_top_bar_says_throughout_is_in_the_row_for_some_seconds_only(

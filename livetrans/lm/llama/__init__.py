@@ -13,6 +13,6 @@ try:
     import llama_cpp as _llama_cpp  # noqa: F401
 except (OSError, RuntimeError) as fault:
     raise ModelError(
-        f"{ENGINE} does not load here ({fault}); install the library that it misses, "
+        f"{ENGINE} does not load here ({fault}); install the missing library, "
         f"or compile it on this machine: {build_command(ENGINE)}"
     ) from fault

@@ -64,7 +64,7 @@ class DoubleModel(LlamaModel):
         """Find the tail pieces: the text of each is a mark and the text of its piece."""
         written = self.metadata("livetrans.first_tail")
         if written is None:
-            raise ModelError(f"{self._path} is no double-token model; name one, or choose another method")
+            raise ModelError(f"{self._path} is not a double-token model; name one, or choose another method")
         first, mark = int(written) if written.isdecimal() else 0, TAIL_MARK.encode()
         texts = [llama_cpp.llama_vocab_get_text(self.vocabulary, token) for token in range(self.vocabulary_size)]
         pieces = {text: token for token, text in enumerate(texts[:first])}

@@ -126,8 +126,8 @@ class OfText:
                     return
         if len(first) > 1:
             raise ModelError(
-                "the server begins a translation anew where it should go on with one; take a server that continues a "
-                "text, such as llama-server"
+                "the server starts each translation again instead of continuing it; use a server that continues one, "
+                "such as llama-server"
             )
 
 
@@ -346,7 +346,7 @@ def _recognised(
     if not name or (names and name not in names):
         if not names:
             raise UsageError(
-                f"{settings.server} lists no models; check that a server that translates has this address, or name its "
+                f"{settings.server} lists no models; check that a translation server is at this address, or name its "
                 "model with --mt-model"
             )
         fault = f"{settings.server} has no model {name!r}" if name else f"{settings.server} has {len(names)} models"

@@ -68,7 +68,7 @@ def parse_server(text: str) -> str:
     except ValueError:
         url, port = urlsplit(""), ""
     if url.scheme not in ("http", "https") or not url.hostname or url.username or url.query:
-        raise UsageError(f"{text!r} is no address of a server; write for example http://127.0.0.1:8080")
+        raise UsageError(f"{text!r} is not the address of a server; write for example http://127.0.0.1:8080")
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
     return f"{url.scheme}://{host}{port}{url.path.rstrip('/').removesuffix('/v1')}"
 

@@ -172,7 +172,7 @@ def test_a_text_server_needs_few_requests_and_takes_back_less(serve: Serve, dial
 
 
 def test_a_server_that_begins_anew_is_refused(serve: Serve) -> None:
-    with pytest.raises(ModelError, match="begins a translation anew"):
+    with pytest.raises(ModelError, match="starts each translation again"):
         opened(serve("completions", "restarts"))
 
 
@@ -608,6 +608,6 @@ def test_a_session_from_a_server_resumes_on_one_that_is_named_again(
     lost = next(at for at, line in enumerate(events) if '"translation"' in line or '"caption"' in line)
     (session / "events.jsonl").write_text("".join(events[:lost]), encoding="utf-8")
     assert run(["resume", str(session)]) == 2
-    assert f"give --mt-server {server.url} to go on with it" in capsys.readouterr().err
+    assert f"give --mt-server {server.url} to continue with it" in capsys.readouterr().err
     assert run(["resume", str(session), "--mt-server", server.url]) == 0
     assert capsys.readouterr().out == caption != ""
