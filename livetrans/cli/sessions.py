@@ -178,7 +178,7 @@ def _named(name: str) -> Path:
     found = store.session_named(name, whole=True)
     if found is None:
         place = store.sessions_folder()
-        raise SessionError(f"There is no session {name} in {place}: give its whole name; `livetrans sessions` lists all.")
+        raise SessionError(f"There is no session {name} in {place}: give a whole name of `livetrans sessions`.")
     return found
 
 
