@@ -352,7 +352,7 @@ def _open_as_recorded(plan: Plan, path: Path, clock: Clock, notices: Postponed[N
     recorded, output = transcripts.recorded, replace(plan.settings.output, record_session=False)
     settings = Settings(
         None,
-        sources=recorded.sources,
+        sources=recorded.sources if transcripts.between else recorded.sources[:1],  # no key changes it
         targets=recorded.targets,
         meeting=transcripts.meeting,
         between=transcripts.between,

@@ -92,7 +92,8 @@ class RecordedTranscripts:
             elif isinstance(item, RunStarted):
                 self.recorded = item.settings
                 self.meeting, between = item.settings.meeting, item.settings.between
-                self.between = between and BetweenSettings(between.languages, between.names)
+                if between and between.languages:
+                    self.between = BetweenSettings(between.languages, between.names)
             else:
                 self._recorded.append(item)
         for name in names:

@@ -36,7 +36,7 @@ def without_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def events_of(capfd: pytest.CaptureFixture[str], file: Path) -> list[Record]:
     assert run(["replay", str(file), "--as-recorded", "--speed", "max", "--jsonl=-"]) == 0
     printed = capfd.readouterr()
-    assert printed.err == f"{file.name}: captions as they were recorded; nothing is translated.\n"
+    assert printed.err.startswith(f"{file.name}: captions as they were recorded; nothing is translated.\n")
     return [from_dict(json.loads(line)) for line in printed.out.splitlines()]
 
 
@@ -103,6 +103,16 @@ def test_a_name_that_was_corrected_is_in_captions_and_sources(
     finals = [one for one in shown if one.final]
     assert not [one for one in finals if "Berlin" in one.text + one.source]
     assert len([one for one in finals if "Bernau" in one.text and "Bernau" in one.source]) == 4
+
+
+def test_a_conversation_that_names_no_languages_has_its_captions_all_the_same(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [json.loads(line) for line in CONVERSATION.read_text(encoding="utf-8").splitlines()]
+    lines[1]["settings"]["between"] |= {"languages": [], "names": []}
+    file = tmp_path / "strange.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    assert captions_in(events_of(capfd, file)) == captions_in(list(read_records(file))) != []
 
 
 @pytest.mark.parametrize(
