@@ -84,15 +84,11 @@ def span_of(stage: Any, name: str) -> tuple[Any, Any]:
 class GateSettings:
     """The voice-activity gate (`livetrans.speech.gate`)."""
 
-    detector: str = option(
-        "silero", "--gate", choices=("silero", "webrtcvad"),
+    detector: str = option("silero", "--gate", choices=("silero", "webrtcvad"),
         help="What tells speech from other sound: silero, a small network; or webrtcvad, which takes a tenth of its "
-        "time and 30 MB less, but takes much music and noise for speech.",
-    )
-    strictness: int = option(
-        2, "--vad 0..3", span=(0, 3),
-        help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
-    )
+        "time and 30 MB less, but takes much music and noise for speech.")
+    strictness: int = option(2, "--vad 0..3", span=(0, 3),
+        help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.")
     """Chooses Silero's least probability of speech, or is webrtcvad's aggressiveness."""
     pause: float = option(0.8, "--pause SECONDS", span=(0.1, 60), help="Seconds of silence that end a segment.")
     pre_roll: float = 0.3
@@ -107,11 +103,9 @@ class GateSettings:
 class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
-    step: float | None = option(
-        None, "--step SECONDS", span=(0.1, 60),
+    step: float | None = option(None, "--step SECONDS", span=(0.1, 60),
         default_text="0.4 to 0.8 by what passes cost; 0.8 on battery, and where the language is detected",
-        help="Seconds of new sound per recognition pass; a slow machine takes more.",
-    )
+        help="Seconds of new sound per recognition pass; a slow machine takes more.")
     """None follows the machine, see `Transcriber.step`."""
     adaptive: bool = True
     """Whether passes follow the machine's speed and the pauses of speech. If False, they come at every step, which is
@@ -136,26 +130,20 @@ MODEL_TEXT = "the one that `livetrans models` marks"
 class RecogniserSettings:
     """The adapters of Whisper (`livetrans.speech.whisper_pass`) and of transducers (`livetrans.speech.transducer`)."""
 
-    model: Path = option(
-        UNNAMED, "--asr MODEL", default_text=MODEL_TEXT, variable=RECOGNISER_VARIABLE, everyday=True,
+    model: Path = option(UNNAMED, "--asr MODEL", default_text=MODEL_TEXT, variable=RECOGNISER_VARIABLE, everyday=True,
         help="Recogniser: a name or a path. Names are those of `livetrans models`. A path is a folder, for "
-        "whisper.cpp a file.",
-    )
+        "whisper.cpp a file.")
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
     beam_size: int | None = None
     """Beams of a pass; None takes the number that the model states, or else 1."""
-    threads: int = option(
-        0, "--asr-threads N", span=(0, MOST_THREADS),
-        help="Threads of the recogniser; 0 chooses by model and machine.",
-    )
-    window: str | None = option(
-        None, "--encode-window", choices=("auto", "full", "partials", "always"), section="Listening",
-        default_text="what the recogniser was trained for; auto for OpenAI's models",
+    threads: int = option(0, "--asr-threads N", span=(0, MOST_THREADS),
+        help="Threads of the recogniser; 0 chooses by model and machine.")
+    window: str | None = option(None, "--encode-window", choices=("auto", "full", "partials", "always"),
+        section="Listening", default_text="what the recogniser was trained for; auto for OpenAI's models",
         help="Length of sound that the recogniser encodes in a pass. full is 30 s. always is the length of the "
         "speech, which is faster. partials is the same, but full for the last pass of a segment. auto is the first of "
-        "full, partials and always that is in time on this machine; full where nobody waits.",
-    )
+        "full, partials and always that is in time on this machine; full where nobody waits.")
     other_languages: tuple[str, ...] = ()
     """Codes of languages that the user may switch to."""
     hot_words: tuple[str, ...] = ()
@@ -163,48 +151,32 @@ class RecogniserSettings:
     compute_type: str | None = None
     """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
     fastest one here for others, which are published in float16: no CPU computes that fast."""
-    engine: str = option(
-        "auto", "--engine", choices=ENGINES,
+    engine: str = option("auto", "--engine", choices=ENGINES,
         help="What computes the recogniser, each with models of its own: faster-whisper; whisper.cpp, which uses a GPU "
         "(on Apple Silicon too); or onnx, for NeMo's transducers (Parakeet). auto takes the first that "
-        "keeps up and has a model here: with a GPU whisper.cpp or faster-whisper, without one onnx.",
-    )
+        "keeps up and has a model here: with a GPU whisper.cpp or faster-whisper, without one onnx.")
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelSettings:
     """The llama.cpp adapter (`livetrans.lm.llama`)."""
 
-    model: Path = option(
-        UNNAMED, "--mt MODEL", default_text=MODEL_TEXT, variable=TRANSLATOR_VARIABLE, everyday=True,
-        help="Translator: a name or a GGUF file. Names are those of `livetrans models`.",
-    )
-    context_tokens: int = option(
-        512, "--context TOKENS", span=(32, 131_072),
-        help="Context window of the translator, in tokens.",
-    )
+    model: Path = option(UNNAMED, "--mt MODEL", default_text=MODEL_TEXT, variable=TRANSLATOR_VARIABLE, everyday=True,
+        help="Translator: a name or a GGUF file. Names are those of `livetrans models`.")
+    context_tokens: int = option(512, "--context TOKENS", span=(32, 131_072),
+        help="Context window of the translator, in tokens.")
     """Kept small: the time to move cells grows with it."""
-    threads: int = option(
-        0, "--threads N", span=(0, MOST_THREADS),
-        help="Threads of the translator; 0 takes half of the cores.",
-    )
-    prompt: str | None = option(
-        None, "--prompt", kind="template", default_text="the one that fits the translator",
-        help="Prompt template.",
-    )
-    server: str = option(
-        "", "--mt-server URL", kind="server",
+    threads: int = option(0, "--threads N", span=(0, MOST_THREADS),
+        help="Threads of the translator; 0 takes half of the cores.")
+    prompt: str | None = option(None, "--prompt", kind="template", default_text="the one that fits the translator",
+        help="Prompt template.")
+    server: str = option("", "--mt-server URL", kind="server",
         help="Translate on a server in place of --mt. It is llama-server, Ollama, LM Studio, vLLM, SGLang or a similar "
-        "one, at an address such as http://127.0.0.1:8080. What is said goes there.",
-    )
-    server_model: str = option(
-        "", "--mt-model NAME", kind="text", default_text="the server's only one",
-        help="Which of the server's models translates, see `livetrans models --mt-server URL`.",
-    )
-    key_file: Path = option(
-        UNNAMED, "--mt-key-file FILE", kind="key", default_text="LIVETRANS_MT_KEY, if that is set",
-        help="File with the server's key.",
-    )
+        "one, at an address such as http://127.0.0.1:8080. What is said goes there.")
+    server_model: str = option("", "--mt-model NAME", kind="text", default_text="the server's only one",
+        help="Which of the server's models translates, see `livetrans models --mt-server URL`.")
+    key_file: Path = option(UNNAMED, "--mt-key-file FILE", kind="key", default_text="LIVETRANS_MT_KEY, if that is set",
+        help="File with the server's key.")
 
 
 PAIR_TOKENS = 96
@@ -229,24 +201,18 @@ REPAIRS = ("none", "spelled", "names")
 class PromptSettings:
     """Terms, and the parts of a prompt besides the speech (`livetrans.names`, `livetrans.translation.prompting`)."""
 
-    history: int = option(
-        0, "--history N", everyday=True, span=(0, 20),
+    history: int = option(0, "--history N", everyday=True, span=(0, 20),
         help="Earlier sentences in the prompt, each with its translation. The default of --context grows by "
-        f"{PAIR_TOKENS} tokens for each.",
-    )
-    glossary_file: Path = option(
-        UNNAMED, "--glossary FILE", kind="glossary", everyday=True,
+        f"{PAIR_TOKENS} tokens for each.")
+    glossary_file: Path = option(UNNAMED, "--glossary FILE", kind="glossary", everyday=True,
         help="File of names and terms, with translations. Each line has a term, its translation (= keeps it) and how "
         "it was heard (a | b), with tabs or commas between. What was heard is written as the term. Terms that occur in "
         "the speech are added to the translator's prompt; the bundled translator keeps only names. The recogniser "
-        "gets terms as hot words, which can also change other words. The file is read again when it changes.",
-    )
-    repair: str = option(
-        "spelled", "--repair", choices=REPAIRS,
+        "gets terms as hot words, which can also change other words. The file is read again when it changes.")
+    repair: str = option("spelled", "--repair", choices=REPAIRS,
         help="What is written as a term of the glossary: nothing; spelled: the spellings that it lists, and English "
         "words near such a spelling where faster-whisper finds it likely; names: also what sounds like a term and is "
-        "no common word. names may write a term for somebody else's name.",
-    )
+        "no common word. names may write a term for somebody else's name.")
     glossary: tuple[Term, ...] = ()
     """Those of the glossary, and of what the reader corrected."""
 
@@ -270,35 +236,25 @@ class SamplingSettings:
 class DecodingSettings:
     """How a translation is decoded (`livetrans.decoding`)."""
 
-    method: str = option(
-        "window", "--method", kind="method",
-        help="Decoder: {decoders}; paper is ssbd with the paper's settings, whatever --calm is.",
-    )
-    bias: float = option(
-        0.0, "--bias 0..1", on_screen=True, span=(0, 1),
+    method: str = option("window", "--method", kind="method",
+        help="Decoder: {decoders}; paper is ssbd with the paper's settings, whatever --calm is.")
+    bias: float = option(0.0, "--bias 0..1", on_screen=True, span=(0, 1),
         help="Preference for the draft, for {biased}: more is calmer and faster. From 0.5 on the whole draft is "
         "accepted. With ssbd, 0 gives the output of rt. window needs no bias; one that is given applies only to "
-        "its live window.",
-    )
+        "its live window.")
     """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3)."""
-    window: int = option(
-        7, "--live-window TOKENS", span=(0, None),
-        help="Last tokens of the draft that window verifies; those before them do not change.",
-    )
+    window: int = option(7, "--live-window TOKENS", span=(0, None),
+        help="Last tokens of the draft that window verifies; those before them do not change.")
     margin: float = ranged(1.5, 0, 1000)
     """Log-probability, in nats for each shown word retracted, that a change has to gain (`window` only)."""
-    final: str = option(
-        "careful", "--final", choices=FINALS,
+    final: str = option("careful", "--final", choices=FINALS,
         help="How a final is decoded. careful (with window only) may change more of the caption than an update, where "
         "the model clearly prefers another text. fresh decodes it anew, at bias 0. partial decodes it like any "
-        "update.",
-    )
+        "update.")
     final_window: int = ranged(15, 1, None)
     """Last tokens of the draft that a careful final may change."""
-    early_stop: bool = option(
-        True, "--no-early-stop",
-        help="Decode growing captions to their end, also what is not shown yet. window stops before that.",
-    )
+    early_stop: bool = option(True, "--no-early-stop",
+        help="Decode growing captions to their end, also what is not shown yet. window stops before that.")
     """Whether a partial is decoded only as far as its tokens would be shown (`livetrans.decoding.stopping`)."""
     fallback: float = ranged(0.6, 0, 1)
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
@@ -314,15 +270,10 @@ class DecodingSettings:
 class MaskSettings:
     """mask-k on non-final captions (`livetrans.translation.presenter`)."""
 
-    mode: str = option(
-        "display", "--mask", choices=("display", "output", "none"),
+    mode: str = option("display", "--mask", choices=("display", "output", "none"),
         help="Hide the last tokens of unfinished captions. display hides them from the viewer only, output from the "
-        "next draft too.",
-    )
-    k: int = option(
-        3, "--mask-k TOKENS", on_screen=True, span=(0, None),
-        help="Number of tokens that the mask hides.",
-    )
+        "next draft too.")
+    k: int = option(3, "--mask-k TOKENS", on_screen=True, span=(0, None), help="Number of tokens that the mask hides.")
 
 
 THEMES = ("dark", "light", "ansi")
@@ -335,16 +286,12 @@ GAMMA, MOST_GAMMA = 4, 16
 class DraftModelSettings:
     """The draft model of speculative decoding (`livetrans.decoding.drafting`)."""
 
-    model: Path = option(
-        UNNAMED, "--draft-model MODEL",
+    model: Path = option(UNNAMED, "--draft-model MODEL",
         help="Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the "
         "same. It pays where the translator is 10 times larger or more, and checks several tokens in little more "
-        "than the time of one.",
-    )
-    gamma: int = option(
-        GAMMA, "--gamma N", span=(1, MOST_GAMMA),
-        help="Number of tokens that the draft model proposes at a time.",
-    )
+        "than the time of one.")
+    gamma: int = option(GAMMA, "--gamma N", span=(1, MOST_GAMMA),
+        help="Number of tokens that the draft model proposes at a time.")
 
 
 TRANSCRIPT_ONLY = "none"
@@ -355,19 +302,15 @@ TRANSCRIPT_ONLY = "none"
 class MeetingSettings:
     """The microphone as the second track of a run that hears what the computer plays (`livetrans.run.tracks`)."""
 
-    spoken: str | None = option(
-        None, "--me LANGUAGE", kind="language", default_text="that of --to", everyday=True, commands=("listen",),
-        help="With --with-mic: the language that you speak. Without --to, captions are in it too.",
-    )
-    target: str | None = option(
-        None, "--me-to LANGUAGE", kind="language or none", default_text="that of --from; none with --from auto",
+    spoken: str | None = option(None, "--me LANGUAGE", kind="language", default_text="that of --to", everyday=True,
         commands=("listen",),
-        help="With --with-mic: the language for what you say. none only writes it down.",
-    )
-    names: tuple[str, ...] = option(
-        ("me", "them"), "--names ME,THEM", kind="names", commands=("listen", "mic", "replay"),
-        help="With --with-mic: the names of the two tracks. With --between: who speaks each language.",
-    )
+        help="With --with-mic: the language that you speak. Without --to, captions are in it too.")
+    target: str | None = option(None, "--me-to LANGUAGE", kind="language or none",
+        default_text="that of --from; none with --from auto", commands=("listen",),
+        help="With --with-mic: the language for what you say. none only writes it down.")
+    names: tuple[str, ...] = option(("me", "them"), "--names ME,THEM", kind="names",
+        commands=("listen", "mic", "replay"),
+        help="With --with-mic: the names of the two tracks. With --between: who speaks each language.")
     """The microphone's track, then that of what the computer plays."""
 
 
@@ -375,19 +318,15 @@ class MeetingSettings:
 class BetweenSettings:
     """A conversation of two languages in one source of sound (`livetrans.speech.between`)."""
 
-    languages: tuple[str, ...] = option(
-        (), "--between LANGUAGES", kind="pair", everyday=True, in_file=False,
+    languages: tuple[str, ...] = option((), "--between LANGUAGES", kind="pair", everyday=True, in_file=False,
         commands=("mic", "listen", "replay", "doctor"),
         help="Both ways between two languages: en,de. The first is the one that you read. It "
-        "replaces --from and --to.",
-    )
+        "replaces --from and --to.")
     names: tuple[str, ...] = ()
     """Who speaks each of them; empty for the languages' names."""
-    model: Path = option(
-        UNNAMED, "--mt-back MODEL", default_text="that of --mt if it knows both directions", section="Models",
-        commands=("mic", "listen", "replay", "doctor"),
-        help="Translator from the second language of --between into the first.",
-    )
+    model: Path = option(UNNAMED, "--mt-back MODEL", default_text="that of --mt if it knows both directions",
+        section="Models", commands=("mic", "listen", "replay", "doctor"),
+        help="Translator from the second language of --between into the first.")
     prompt: str | None = None
     """The prompt template of that translator; None for the one that fits it."""
 
@@ -406,87 +345,53 @@ class BetweenSettings:
 class OutputSettings:
     """What a run writes, and where (`livetrans.session.sinks`)."""
 
-    plain: bool = option(
-        False, "--plain", everyday=True,
-        help="Write lines instead of the screen. That is always so where the output is not a terminal.",
-    )
-    partials: bool = option(
-        False, "--partials",
+    plain: bool = option(False, "--plain", everyday=True,
+        help="Write lines instead of the screen. That is always so where the output is not a terminal.")
+    partials: bool = option(False, "--partials",
         help="With plain lines: write a caption's words as they come, not once it is final. New words are added to "
-        "its line. Where shown words change, the caption is written again on a new line.",
-    )
-    show_source: bool | None = option(
-        None, "--show-source/--hide-source", default_text="on the screen only", everyday=True,
-        help="Show the recognised text too.",
-    )
-    source_line: str = option(
-        "below", "--source-line", choices=("above", "below"),
-        help="Where the recognised text stands; always below with --partials, because the caption grows first.",
-    )
-    panel: str = option(
-        "people", "--panel", choices=PANELS,
-        help="Panel at start: people (lag, NE, speedup, calm), research (all figures) or off.",
-    )
-    theme: str = option(
-        "dark", "--theme", choices=THEMES, everyday=True,
-        help="Colours of the screen: dark, light, or ansi (the terminal's own).",
-    )
-    jsonl: str | None = option(
-        None, "--jsonl [FILE]", kind="jsonl", bare="-", in_file=False,
+        "its line. Where shown words change, the caption is written again on a new line.")
+    show_source: bool | None = option(None, "--show-source/--hide-source", default_text="on the screen only",
+        everyday=True,
+        help="Show the recognised text too.")
+    source_line: str = option("below", "--source-line", choices=("above", "below"),
+        help="Where the recognised text stands; always below with --partials, because the caption grows first.")
+    panel: str = option("people", "--panel", choices=PANELS,
+        help="Panel at start: people (lag, NE, speedup, calm), research (all figures) or off.")
+    theme: str = option("dark", "--theme", choices=THEMES, everyday=True,
+        help="Colours of the screen: dark, light, or ansi (the terminal's own).")
+    jsonl: str | None = option(None, "--jsonl [FILE]", kind="jsonl", bare="-", in_file=False,
         help="Write every event as a JSON line to FILE, which ends in .jsonl. Without FILE, or with -, lines go to "
-        "standard output.",
-    )
-    session: Path | None = option(
-        None, "--session FOLDER", kind="folder", default_text="a new one in the user's data folder", in_file=False,
-        help="Folder that this session is recorded in.",
-    )
-    name: str | None = option(
-        None, "--name NAME", default_text="the time", everyday=True, in_file=False,
-        help="Name of this session. `livetrans sessions` lists it.",
-    )
-    record_session: bool = option(
-        True, "--no-session/--record-session", everyday=True, help="Record no session.",
-    )
-    speedup: bool = option(
-        True, "--no-speedup",
+        "standard output.")
+    session: Path | None = option(None, "--session FOLDER", kind="folder",
+        default_text="a new one in the user's data folder", in_file=False,
+        help="Folder that this session is recorded in.")
+    name: str | None = option(None, "--name NAME", default_text="the time", everyday=True, in_file=False,
+        help="Name of this session. `livetrans sessions` lists it.")
+    record_session: bool = option(True, "--no-session/--record-session", everyday=True, help="Record no session.")
+    speedup: bool = option(True, "--no-speedup",
         help="Do not measure the speedup over re-translation. Measuring takes at most 5 % of a core, while the run is "
-        "idle.",
-    )
-    keep_audio: bool = option(
-        False, "--keep-audio", everyday=True,
-        help="Record the sound with the session. Each track has a WAV file.",
-    )
-    keep_sessions: int | None = option(
-        None, "--keep-sessions DAYS", default_text="all are kept", span=(1, None),
-        help="After a run that is recorded, remove older sessions from the user's data folder.",
-    )
-    serve: str | None = option(
-        None, "--serve [lan|HOST:PORT]", kind="place", bare="localhost", everyday=True,
+        "idle.")
+    keep_audio: bool = option(False, "--keep-audio", everyday=True,
+        help="Record the sound with the session. Each track has a WAV file.")
+    keep_sessions: int | None = option(None, "--keep-sessions DAYS", default_text="all are kept", span=(1, None),
+        help="After a run that is recorded, remove older sessions from the user's data folder.")
+    serve: str | None = option(None, "--serve [lan|HOST:PORT]", kind="place", bare="localhost", everyday=True,
         help="Serve captions to browsers and programs. The port is a free one if none is named. lan or lan:PORT "
-        "serves captions to others in your network, who need the address with its token. off serves none.",
-    )
-    publish: str | None = option(
-        None, "--publish ADDRESS", kind="room", in_file=False,
+        "serves captions to others in your network, who need the address with its token. off serves none.")
+    publish: str | None = option(None, "--publish ADDRESS", kind="room", in_file=False,
         help="Put captions on a web server for thousands of readers: https://HOST/pub/ROOM. `livetrans hub HOST` says "
-        "how to set it up.",
-    )
-    serve_downloads: bool = option(
-        False, "--serve-downloads", help="Let readers of the page save what was said so far, as text or subtitles.",
-    )
-    captions_to: tuple[str, ...] = option(
-        (), "--captions-to [LANG=]@FILE", kind="link", in_file=False, is_repeatable=True,
+        "how to set it up.")
+    serve_downloads: bool = option(False, "--serve-downloads",
+        help="Let readers of the page save what was said so far, as text or subtitles.")
+    captions_to: tuple[str, ...] = option((), "--captions-to [LANG=]@FILE", kind="link", in_file=False,
+        is_repeatable=True,
         help="Send finished captions to YouTube, Zoom or Teams, by the link in FILE or in the environment variable of "
         "that name. Other users see command lines, so it does not take the link itself. de=@FILE sends the captions "
-        "in German. Give it again for another link.",
-    )
-    captions_delay: float = option(
-        0.0, "--captions-delay SECONDS", span=(-60, 600),
-        help="How much later than the speech a stream's picture is sent, for --captions-to YouTube.",
-    )
-    caption_file: Path | None = option(
-        None, "--caption-file FILE", kind="file",
-        help="Keep the newest caption in FILE, for a text source of OBS or another program.",
-    )
+        "in German. Give it again for another link.")
+    captions_delay: float = option(0.0, "--captions-delay SECONDS", span=(-60, 600),
+        help="How much later than the speech a stream's picture is sent, for --captions-to YouTube.")
+    caption_file: Path | None = option(None, "--caption-file FILE", kind="file",
+        help="Keep the newest caption in FILE, for a text source of OBS or another program.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,23 +402,18 @@ class Settings:
     """None for a recorded transcript stream, which needs no recogniser."""
     language_model: LanguageModelSettings = LanguageModelSettings()
     draft_model: DraftModelSettings | None = None
-    sources: tuple[str, ...] = option(
-        ("en",), "--from LANGUAGE", kind="languages or auto", everyday=True, on_screen=True,
+    sources: tuple[str, ...] = option(("en",), "--from LANGUAGE", kind="languages or auto", everyday=True,
+        on_screen=True,
         help="Spoken language, or auto. It is a code or a name; auto detects it. A key switches between several, as "
-        "in en,fr,auto.",
-    )
+        "in en,fr,auto.")
     """Codes of the spoken languages between which a key switches, possibly `auto`; the first one holds."""
-    targets: tuple[str, ...] = option(
-        ("de",), "--to LANGUAGE", kind="languages", everyday=True, on_screen=True,
+    targets: tuple[str, ...] = option(("de",), "--to LANGUAGE", kind="languages", everyday=True, on_screen=True,
         help="Language of the captions. It is a code or a name. Several, as in de,fr, are made at once: the screen "
-        "and plain lines show the first, and a key shows the next.",
-    )
+        "and plain lines show the first, and a key shows the next.")
     """Codes of the captions' languages, all of which are made; the first one is shown."""
-    device: str | None = option(
-        None, "--device DEVICE", default_text="the system's", section="Listening", everyday=True, commands=("mic",
-        "listen"),
-        help="Microphone: its number or a part of its name. `livetrans devices` lists them.",
-    )
+    device: str | None = option(None, "--device DEVICE", default_text="the system's", section="Listening",
+        everyday=True, commands=("mic", "listen"),
+        help="Microphone: its number or a part of its name. `livetrans devices` lists them.")
     meeting: MeetingSettings | None = None
     """None in a run of one track."""
     between: BetweenSettings | None = None
