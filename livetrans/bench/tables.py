@@ -132,10 +132,6 @@ def _percent(value: float | None) -> float | None:
     return scaled(100, value)
 
 
-def _an_update(count: Callable[[Row], float]) -> Callable[[Row], Value]:
-    return lambda row: count(row) / row.method.counts.updates
-
-
 def _lagging(figure: Callable[[Lagging], float | None]) -> Callable[[Row], Value]:
     return lambda row: spread_of(map(figure, row.method.lagging))
 
@@ -200,7 +196,8 @@ FIGURES = {figure.name: figure for figure in (
     Figure("TPS ratio", f"TPS / TPS of rt {SPREAD}", 2,
            lambda row: row.method.against_baseline(lambda repeat: repeat.rates.tokens_per_second)),
     Figure("finals as rt", "finals with the same text as rt's / finals", 0, _finals_as_baseline),
-    Figure("passes", "model calls an update", 1, _an_update(lambda row: row.method.counts.stats.forward_passes)),
+    Figure("passes", "model calls an update", 1,
+           lambda row: row.method.counts.stats.forward_passes / row.method.counts.updates),
     Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
            lambda row: row.method.spread(lambda repeat: repeat.rates.tokens_per_second)),
     Figure("alpha %", "proposed tokens accepted / judged", 1,

@@ -142,7 +142,11 @@ def pull_command(
     if name is None or name in catalogue.purposes:
         if between is None:
             require_two_languages(sources[0], targets[0])
-        wanted = fetchable_pair(name, settings, engine, _keeps_up) if name else _proposed(settings, engine)
+        wanted = (
+            fetchable_pair(name, settings, engine, lambda *pair: this_machine().keeps_up(*pair))
+            if name
+            else _proposed(settings, engine)
+        )
     elif given := [f"--{option}" for option, value in _OF_PAIRS.items() if was_given(value)]:
         raise UsageError(f"{' and '.join(given)} choose a pair; drop them to fetch {name}")
     else:
@@ -236,10 +240,6 @@ def _proposed(settings: Settings, engine: str) -> tuple[Entry, Entry]:
     fit = recogniser.name if settings.language_model.server else machine.described(recogniser, translator)
     say(f"This machine: {machine}. For it: {fit}.")
     return recogniser, translator
-
-
-def _keeps_up(recogniser: Entry, translator: Entry) -> bool:
-    return this_machine().keeps_up(recogniser, translator)
 
 
 def _pull_all(entries: Iterable[Entry], *, yes: bool, offered: bool = False) -> bool:
