@@ -172,6 +172,8 @@ def next_target(run: Pipeline) -> str:
 def next_spoken(run: Pipeline, detected: str | None) -> str:
     """Choose the next spoken language or `auto`. A `detected` language that is not in the list comes first."""
     if run.settings.between:
+        if run.settings.recogniser is None:
+            return "each turn has the language that was recorded"
         code = run.force()
         return f"{name_of(code)} until the next pause; f takes it back" if code else "the language is heard again"
     sources = run.settings.sources

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.base.errors import SessionError
-from livetrans.config import DecodingSettings, MaskSettings, Settings
+from livetrans.config import RECORDED_METHOD, BetweenSettings, DecodingSettings, MaskSettings, Settings
 from livetrans.tui import keys
 from tests.tui.scripted import ScriptedRun
 
@@ -59,6 +59,17 @@ def test_one_language_leaves_nothing_to_switch() -> None:
     run = run_with(replace(Settings(), sources=("en",), targets=("de",)))
     assert "--to de,fr" in keys.next_target(run)
     assert "--from en,fr" in keys.next_spoken(run, None)
+    assert run.calls == []
+
+
+def test_keys_say_that_they_change_nothing_of_captions_that_are_shown_as_they_were_recorded() -> None:
+    between = BetweenSettings(("en", "de"), ("Ana", "Ben"))
+    settings = Settings(None, sources=("en", "de"), targets=("en", "de"), between=between)
+    run = run_with(replace(settings, decoding=DecodingSettings(RECORDED_METHOD)))
+    nothing = "has no effect on captions as they were recorded"
+    assert keys.next_calm(run) == f"calm {nothing}"
+    assert keys.move(run, "mask-k", 1) == f"mask-k {nothing}"
+    assert keys.next_spoken(run, None) == "each turn has the language that was recorded"
     assert run.calls == []
 
 
