@@ -44,7 +44,7 @@ newest: $(VENV)/bin/python  ## the tests with the newest releases of all librari
 real: $(VENV)/.test  ## what the documents say of real models and machines, checked on this one (make real ARGS=--help)
 	@$(BIN)/python -m tests.real $(ARGS)
 
-servers: $(VENV)/.test  ## translators on real servers, started and stopped here (make servers ARGS=--build)
+servers: $(VENV)/.test  ## translators on real servers, started and stopped here (make servers ARGS="--build --vllm")
 	@$(BIN)/python -m tests.real.servers $(ARGS)
 
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs, 20 halls and changed files; their short forms are among the tests

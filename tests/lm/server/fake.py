@@ -21,6 +21,8 @@ from livetrans.lm.llama.model import LlamaModel
 
 MODEL = "livetrans-en-de"
 Json = dict[str, Any]
+CONTEXT_TOKENS = 512
+NOT_FOUND = {"detail": "Not Found"}
 
 
 class FakeServer:
@@ -140,7 +142,11 @@ class Handler(BaseHTTPRequestHandler):
         dialect = self._fake.dialect
         if dialect == "llama-server":
             slots = self._fake.slots
-            pages["/props"] = {"default_generation_settings": {"n_ctx": 512}, "chat_template": "", "total_slots": slots}
+            pages["/props"] = {
+                "default_generation_settings": {"n_ctx": CONTEXT_TOKENS},
+                "chat_template": "",
+                "total_slots": slots,
+            }
         if dialect == "vllm":
             pages["/version"] = {"version": "0.32.0"}
         if dialect == "sglang":
@@ -159,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path in pages:
             self._send(200, pages[self.path])
         else:
-            self._send(404, {"detail": "Not Found"})
+            self._send(404, {"error": {"message": "File Not Found"}} if dialect == "llama-server" else NOT_FOUND)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -206,7 +212,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path in ("/v1/completions", "/api/generate"):
             self._text(body, fault)
         else:
-            self._send(404, {"detail": "Not Found"})
+            self._send(404, NOT_FOUND)
 
     def _vocabulary(self, body: Json) -> None:
         model = self._fake.model
@@ -215,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(200, {"tokens": [*(model.beginning_tokens if body["add_special_tokens"] else ()), *tokens]})
         else:  # A SentencePiece decoder leaves out the first space.
             text = self._fake.text(body["tokens"]).removeprefix(" ")
-            self._send(200, {"prompt": text, "text": text})
+            self._send(200, {"prompt" if self._fake.dialect == "vllm" else "text": text})
 
     def _text(self, body: Json, fault: str) -> None:
         fake, is_ollama = self._fake, self.path == "/api/generate"
@@ -223,19 +229,33 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "restarts":
             prompt = prompt[: prompt.index("<|tgt|>") + 7]
         context = [*model.beginning_tokens, *model.tokenize(prompt, special=True)]
+        if fake.dialect == "vllm" and body["model"] != MODEL:
+            self._send(404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
+            return
+        if len(context) > CONTEXT_TOKENS and fake.dialect == "completions":  # llama_cpp.server ends the answer.
+            self._answer([])
+            return
+        if len(context) > CONTEXT_TOKENS:
+            self._send(400, {"error": {"message": f"the context has {CONTEXT_TOKENS} tokens"}})
+            return
         most = body["options"]["num_predict"] if is_ollama else body["max_tokens"]
-        parts: list[str] = []
-        for count, (token, _) in enumerate(fake.written(context, most), 1):
-            if fault == "breaks off" and len(parts) == 2:
-                self._answer(parts, breaks=True)
-                return
-            ends = model.is_end_of_generation(token)
-            text, reason = "" if ends else fake.text([token]), "stop" if ends else "length" if count == most else None
-            part: Json = {"response": text, "done": reason is not None}
-            if not is_ollama:
-                part = {"choices": [{"text": text, "finish_reason": reason}]}
-            parts.append(json.dumps(part) if is_ollama else f"data: {json.dumps(part)}\n")
-        self._answer([*parts, *([] if is_ollama else ["data: [DONE]"])])
+        parts: list[Json] = []
+        for token, _ in fake.written(context, most):
+            if model.is_end_of_generation(token):
+                break
+            parts.append({"text": fake.text([token]), "index": 0, "logprobs": None, "finish_reason": None})
+        reason = "length" if len(parts) == most else "stop"
+        if fake.dialect == "vllm" and reason == "length":
+            parts[-1]["finish_reason"] = reason
+        else:
+            parts.append({"text": "", "index": 0, "logprobs": None, "finish_reason": reason})
+        lines = [json.dumps({"response": one["text"], "done": one["finish_reason"] is not None}) for one in parts]
+        if not is_ollama:
+            lines = [*(f"data: {json.dumps(_completion([one]))}\n" for one in parts), "data: [DONE]"]
+        if fault == "breaks off":
+            self._answer(lines[:2], breaks=True)
+        else:
+            self._answer(lines)
 
     def _vllm(self, body: Json, fault: str) -> None:
         fake, prompt = self._fake, body["prompt"]
@@ -252,7 +272,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "garbage list":
             rows = [(0, 3e-41, {0: 3e-41}) for _ in rows]
         lines = []
-        for token, log in fake.written(prompt, body["max_tokens"]):
+        for count, (token, log) in enumerate(fake.written(prompt, body["max_tokens"]), 1):
             rows.append((token, log, {token: log}))
             has_ended = fake.model.is_end_of_generation(token)
             logprobs = {
@@ -262,7 +282,8 @@ class Handler(BaseHTTPRequestHandler):
                 "top_logprobs": [top and {f"token_id:{one}": log for one, log in top.items()} for *_, top in rows],
             }
             choice = {"index": 0, "text": "" if has_ended else fake.text([token]), "logprobs": logprobs}
-            ends = {"finish_reason": "stop" if has_ended else None, "stop_reason": None}
+            reason = "stop" if has_ended else "length" if count == body["max_tokens"] else None
+            ends = {"finish_reason": reason, "stop_reason": None}
             ids = {"prompt_token_ids": None, "token_ids": None}
             lines.append(f"data: {json.dumps(_completion([choice | ends | ids]))}\n")
             rows = []
