@@ -265,10 +265,12 @@ class Connection:
 
         try:
             yield
-        except httpx2.ConnectError as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if "CERTIFICATE" in str(error):
                 text = f"the certificate of {self.url} is not valid ({error}); correct it, or trust it on this machine"
                 raise ServerFault(text) from None
+            if "[SSL" in str(error):
+                raise ServerFault(f"{self.url} does not speak https; write http:// for it") from None
             raise ServerFault(
                 f"nothing answers at {self.url}; start the server there, for example with "
                 "`llama-server -m MODEL.gguf`, or correct --mt-server"

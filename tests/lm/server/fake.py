@@ -196,6 +196,10 @@ class Handler(BaseHTTPRequestHandler):
         fake = self._fake
         if fault.isdigit():
             self._send(int(fault), {"error": {"message": "This is the reason."}})
+        elif fault == "redirected":
+            self._send(307, {}, Location="https://elsewhere/")
+        elif fault == "rubbish":
+            self._answer(['data: {"choices": [{"text": 5}]}'])
         elif fault == "page":
             self._answer(["<html>Log in to the guest network</html>"])
         elif fault == "endless":

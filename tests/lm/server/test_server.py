@@ -196,6 +196,9 @@ FAULTS = {
     "death": "broke",
     "breaks off": "broke",
     "400": "as all others",
+    "429": "busy",
+    "redirected": "redirects to https://elsewhere/; give the address itself",
+    "rubbish": "something else than a translation; check the address",
 }
 
 
@@ -262,6 +265,10 @@ def test_a_redirect_is_not_followed(serve: Serve) -> None:
             pytest.param(dialect, fault, marks=pytest.mark.long)
             for dialect in DIALECTS
             for fault in ("500", "death", "breaks off", "page")
+        ),
+        *(
+            pytest.param("llama-server", fault, marks=pytest.mark.long)
+            for fault in ("401", "429", "503", "thinking", "endless", "redirected", "rubbish")
         ),
     ],
 )
@@ -381,6 +388,12 @@ def test_a_server_that_loads_its_model_is_waited_for(serve: Serve, monkeypatch: 
     server.loading = 99
     with pytest.raises(ServerFault, match="loading or busy"):
         choose_models(with_server(server))
+
+
+def test_a_server_without_encryption_is_no_server_that_is_absent(serve: Serve) -> None:
+    url = serve("llama-server").url.replace("http:", "https:")
+    with pytest.raises(ServerFault, match=f"{url} does not speak https; write http://"):
+        open_server(LanguageModelSettings(Path(), server=url), 1, SystemClock())
 
 
 @pytest.mark.usefixtures("translator_path")
