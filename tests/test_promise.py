@@ -33,26 +33,36 @@ print(json.dumps(changed))
 """
 
 
+def _files(folder: Path) -> list[Path]:
+    return [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, translator_path: Path, recogniser_path: Path) -> list[Path]:
-    """Every path that a replay, its export and `resume` change, `~` the home folder; none of them uses the network."""
-    home, here = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("here")
+    """Every path that a replay, its export and `resume` change, `~` the home folder; none of them uses the network.
+
+    Native libraries call the system without Python's knowledge: what one of them writes is found afterwards, as are
+    the reports of its use that onnxruntime keeps until they are sent.
+    """
+    home, here, temporary = (tmp_path_factory.mktemp(name) for name in ("home", "here", "temporary"))
     commands = [
         ["replay", str(TREE / "recordings" / "demo.flac"), "--end", "9", "--offline", "--keep-audio"],
         ["resume"],
         ["export", "--format", "srt"],
     ]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    silent = ("CI", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY")  # With one of them onnxruntime reports nothing.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_") and name not in silent}
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, json.dumps(commands)],
-        env=kept | {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=kept | {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"},
         cwd=here,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert list(here.iterdir()) == []
+    assert list(here.iterdir()) == _files(temporary) == []
+    assert [path for path in _files(home) if "livetrans" not in path.parts] == []
     paths = [Path(path) for path in json.loads(done.stdout.splitlines()[-1]) if path != os.devnull]
     return [Path("~") / path.relative_to(home) if path.is_relative_to(home) else path for path in paths]
 
