@@ -29,7 +29,7 @@ for variable in (*environment.SETTINGS, *environment.MODELS, "COLUMNS"):
 os.environ.setdefault("MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), "livetrans-tests-matplotlib"))
 
 _IN_CI = bool(os.environ.get("CI"))
-settings.register_profile("fast", deadline=None, max_examples=25, derandomize=_IN_CI)
+settings.register_profile("fast", deadline=None, max_examples=20, derandomize=_IN_CI)
 settings.register_profile("whole", deadline=None, derandomize=_IN_CI)  # .ci/run: --hypothesis-profile=whole
 settings.register_profile("hours", deadline=None, max_examples=20_000)  # make endurance
 settings.load_profile("fast")

@@ -112,7 +112,10 @@ def test_a_card_says_which_file_it_is_of_and_what_it_scores(tmp_path: Path) -> N
     assert "| talk | 51.5 |" in text
 
 
-@pytest.mark.parametrize("shape", [{"width": 300}, {"layers": 2}, {"keys": 768}, {"feed_forward": 64}])
+@pytest.mark.parametrize(
+    "shape", [{"width": 300}, *(pytest.param({name: size}, marks=pytest.mark.long)
+                                for name, size in (("layers", 2), ("keys", 768), ("feed_forward", 64)))]
+)  # fmt: skip
 def test_a_shape_that_the_small_model_does_not_fit_is_refused(
     shape: dict[str, int], translator_path: Path, tmp_path: Path
 ) -> None:

@@ -150,14 +150,16 @@ def test_pauses_of_a_program_stay_in_source_time(pause: float) -> None:
     assert starts == sorted(starts)
 
 
-@pytest.mark.parametrize("ppm", [-100, *(pytest.param(ppm, marks=pytest.mark.long) for ppm in (-50, 50, 100))])
-def test_a_device_whose_clock_drifts_follows_the_true_one_for_hours(ppm: float) -> None:
-    source, _ = opened([(0.0, 4 * 3600.0)], Microphone, ppm, block=1.0)
+@pytest.mark.parametrize(
+    ("ppm", "hours"), [(-100, 1), *(pytest.param(ppm, 4, marks=pytest.mark.long) for ppm in (-100, -50, 50, 100))]
+)
+def test_a_device_whose_clock_drifts_follows_the_true_one_for_hours(ppm: float, hours: int) -> None:
+    source, _ = opened([(0.0, hours * 3600.0)], Microphone, ppm, block=1.0)
     for number, chunk in enumerate(source, 1):
         if len(chunk.samples):
             assert abs(chunk.end - number / (1 + ppm / 1e6)) < 0.05
             assert abs(len(chunk.samples) - SAMPLE_RATE) <= 0.011 * SAMPLE_RATE
-    assert number >= 4 * 3600
+    assert number >= hours * 3600
 
 
 def test_two_tracks_whose_clocks_drift_apart_stay_together() -> None:

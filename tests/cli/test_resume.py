@@ -23,6 +23,9 @@ from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
 
 DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
+ON_EITHER_ENGINE = pytest.mark.parametrize(
+    "either_path", ["faster-whisper", pytest.param("whisper.cpp", marks=pytest.mark.long)], indirect=True
+)
 
 
 def test_one_that_was_stopped_with_nothing_left_is_whole_after_the_next(
@@ -73,6 +76,7 @@ UNUSABLE = {
 """Settings without an option, and values with which no run works."""
 
 
+@ON_EITHER_ENGINE
 @pytest.mark.usefixtures("translator_path")
 def test_settings_without_an_option_are_not_taken_from_a_session(
     either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -130,9 +134,7 @@ def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, caps
     assert "unknown language 'klingon'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "either_path", ["faster-whisper", pytest.param("whisper.cpp", marks=pytest.mark.long)], indirect=True
-)
+@ON_EITHER_ENGINE
 @pytest.mark.usefixtures("translator_path")
 def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
     either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -492,7 +492,7 @@ async def test_copy_takes_the_last_caption_and_copy_all_takes_everything() -> No
         assert stage.app.clipboard == "Erstens.\nZweitens"
 
 
-@pytest.mark.parametrize("warnings", range(3))
+@pytest.mark.parametrize("warnings", [0, pytest.param(1, marks=pytest.mark.long), 2])
 async def test_save_names_its_file_in_80_columns_and_among_the_messages(warnings: int) -> None:
     path = Path("/home/someone/livetrans-2026-11-23T04-30-00.txt")
     said = [Notice("warning", f"Warning {number}, which is long enough for a row.") for number in range(warnings)]

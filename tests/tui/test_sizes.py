@@ -28,7 +28,7 @@ def shown(stage: Stage) -> str:
     return re.sub("[▁▂▃▄▅▆▇█]", " ", stage.text)
 
 
-@settings(max_examples=settings().max_examples // 25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=settings().max_examples // 20, deadline=None, phases=[Phase.explicit, Phase.generate])
 @example(visited=[(20, 5)], scrolled=0)
 @given(visited=st.lists(SIZES, min_size=1, max_size=4), scrolled=st.integers(0, 6))
 async def test_resizing_back_and_forth_ends_in_the_same_screen(visited: list[tuple[int, int]], scrolled: int) -> None:

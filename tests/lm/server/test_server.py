@@ -89,7 +89,7 @@ def test_retranslation_on_a_server_is_that_of_the_process(serve: Serve, model: L
     assert server.connections - connections <= 1, "answers that are read to their end keep the connection"
 
 
-@pytest.mark.parametrize("dialect", EXACT)
+@pytest.mark.parametrize("dialect", [EXACT[0], *(pytest.param(one, marks=pytest.mark.long) for one in EXACT[1:])])
 @pytest.mark.parametrize(
     "decoding",
     [
