@@ -202,7 +202,7 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     assert run(["sessions", "rm", "--older-than", "20", "--yes"]) == 0
     assert not old.exists() and crashed.exists()
     assert run(["sessions", "rm", "2026-03", "--yes"]) == 1
-    assert "give its whole name" in capsys.readouterr().err and crashed.exists()
+    assert "give a whole name" in capsys.readouterr().err and crashed.exists()
     assert run(["sessions", "rm", crashed.name, "--yes"]) == 0
     assert not crashed.exists()
     assert run(["sessions", "rm"]) == 2
