@@ -35,8 +35,10 @@ SECRET = "LIVETRANS_HUB_SECRET"
 USER = "livetrans"
 TAIL_SECONDS = 12.0
 """Time whose changes the file has that every reader fetches each second."""
-EVERY = {"all": 30.0, "now": 5.0, "tail": 0.5}
-"""Least times between two versions of a file. `now` is for new readers, `all` for those who were away for long."""
+EVERY = {"all": 600.0, "now": 10.0, "tail": 0.5}
+"""Least times between two versions of a file. `now` is for new readers, `all` for those who were away for long. A file
+is put sooner where the next one leaves out more than it has: `all`, which is large, once in 50 finished lines.
+"""
 BEFORE = {"tail": "now", "now": "all"}
 """The file that has what a file leaves out, and is put before it."""
 BEAT_SECONDS = 10.0

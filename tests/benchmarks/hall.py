@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import os
 import random
 import re
@@ -20,10 +21,12 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
+from livetrans import names
 from livetrans.events import Caption, Record, Transcript
 from livetrans.serve import hub as module
 from livetrans.serve.hub import HubPublisher
@@ -32,7 +35,7 @@ from tests.serve.nginx import SECRET, running_hub
 
 ADDRESSES = 8
 """Addresses of this machine that readers come from: a hub limits the connections of each."""
-PATIENCE = 60.0
+COMMON = Path(names.__file__).with_name("common.en.txt")
 
 
 class Readers:
@@ -98,6 +101,7 @@ class Readers:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--readers", type=int, default=1000)
+    parser.add_argument("--before", type=int, default=0, help="lines that were said before (0)")
     parser.add_argument("--seconds", type=float, default=20.0)
     options = parser.parse_args()
     os.environ[module.SECRET] = SECRET
@@ -105,19 +109,28 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(files, 4 * options.readers + 1000), files))
     lines, written, ends = SharedLines(), {}, threading.Event()
 
-    def talk() -> None:
-        number = 0
-        while not ends.wait(0.25):
-            segment, step = divmod(number, 6)
-            source = "so this is what somebody has said so far " * (1 + step)
-            spoken = Transcript(
-                segment, step, source if step == 5 else "", "" if step == 5 else source, step == 5, 0, 1
-            )
-            written[lines.version[0] + 1] = time.monotonic()
-            text = f"{segment} " + "das hat jemand bis hierher gesagt " * (1 + step)
-            lines.write(Record(0.0, Caption(spoken, text=text, language="de")))
-            number += 1
+    words = [line for line in COMMON.read_text("utf-8").splitlines() if line.isalpha()]
+    shares = [1 / (3 + place) for place in range(len(words))]
 
+    def say(segment: int) -> Iterator[Record]:
+        """A sentence that grows five times and is final, in words as frequent as in a language."""
+        said, shown = (random.choices(words, shares, k=12) for _ in range(2))
+        for step in range(1, 7):
+            source, text = " ".join(said[: 2 * step]), " ".join(shown[: 2 * step])
+            spoken = Transcript(
+                segment, step, source if step == 6 else "", "" if step == 6 else source, step == 6, 0, 1
+            )
+            yield Record(0.0, Caption(spoken, text=text, language="de"))
+
+    def talk() -> None:
+        for record in itertools.chain.from_iterable(map(say, itertools.count(options.before))):
+            if ends.wait(0.25):
+                return
+            written[lines.version[0] + 1] = time.monotonic()
+            lines.write(record)
+
+    for segment in range(options.before):
+        lines.write([*say(segment)][-1])
     with running_hub(connections=2 * options.readers + 500) as hub:
         publisher = HubPublisher(hub.address("hall-of-many"), lines, print)
         ask, sent = publisher._hub.ask, [0]
@@ -129,7 +142,7 @@ def main() -> None:
         publisher._hub.ask = count  # type: ignore[assignment, method-assign]
         publisher.start()
         threading.Thread(target=talk, daemon=True).start()
-        time.sleep(2)
+        time.sleep(14 if options.before else 2)  # The first tail has all that was said before.
         readers = Readers(hub.port, "hall-of-many", options.readers, written)
         readers.read(4, counts=False)
         workers = psutil.Process(hub.process.pid).children()
