@@ -87,11 +87,16 @@ class Nginx:
         self.process.terminate()
         self.process.wait(10)
 
-    def ask(self, method: str, path: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-        if self.certificate:
-            context = ssl.create_default_context(cafile=self.certificate)
-            link = http.client.HTTPSConnection("localhost", self.port, timeout=5, context=context)
+    def link(self) -> http.client.HTTPConnection:
+        if not self.certificate:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        context = ssl.create_default_context(cafile=self.certificate)
+        return http.client.HTTPSConnection("localhost", self.port, timeout=5, context=context)
+
+    def ask(
+        self, method: str, path: str, link: http.client.HTTPConnection | None = None, **headers: str
+    ) -> tuple[int, bytes, dict[str, str]]:
+        link = link or self.link()
         link.request(method, path, b"x" if method in ("PUT", "POST") else None, headers)
         answer = link.getresponse()
         return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
