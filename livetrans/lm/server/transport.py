@@ -122,6 +122,7 @@ class Connection:
             headers=({"Authorization": f"Bearer {key}"} if key else {}) | dict.fromkeys(_STICKY, secrets.token_hex(8)),
             timeout=httpx2.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS),
             follow_redirects=False,
+            verify=httpx2.create_ssl_context(),  # With the certificates that SSL_CERT_FILE names.
             trust_env=not is_here,  # No proxy stands between this machine and itself.
         )
         self._counted = _Counted()
@@ -267,8 +268,10 @@ class Connection:
             yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if "CERTIFICATE" in str(error):
-                text = f"the certificate of {self.url} is not valid ({error}); correct it, or trust it on this machine"
-                raise ServerFault(text) from None
+                raise ServerFault(
+                    f"the certificate of {self.url} is not valid ({error}); correct it, trust it on this machine, or "
+                    "name its file in SSL_CERT_FILE"
+                ) from None
             if "[SSL" in str(error):
                 raise ServerFault(f"{self.url} does not speak https; write http:// for it") from None
             raise ServerFault(

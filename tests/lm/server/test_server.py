@@ -390,6 +390,13 @@ def test_a_server_that_loads_its_model_is_waited_for(serve: Serve, monkeypatch: 
         choose_models(with_server(server))
 
 
+def test_a_certificate_that_is_named_is_trusted(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve("llama-server", certificate=self_signed(tmp_path))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "fullchain.pem"))
+    settings = LanguageModelSettings(Path(), server=server.url.replace("127.0.0.1", "localhost"))
+    assert open_server(settings, 1, SystemClock()).name == MODEL
+
+
 def test_a_server_without_encryption_is_no_server_that_is_absent(serve: Serve) -> None:
     url = serve("llama-server").url.replace("http:", "https:")
     with pytest.raises(ServerFault, match=f"{url} does not speak https; write http://"):
