@@ -2,6 +2,5 @@
 
 import os
 
-os.environ["ORT_DISABLE_TELEMETRY"] = (
-    "1"  # Else onnxruntime 1.29 and later report their use as soon as they are loaded.
-)
+# From 1.29 on, onnxruntime reports its use to its makers unless this is set before it is loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
