@@ -164,7 +164,7 @@ def run(arguments: Sequence[str]) -> int:
     except LivetransError as fault:
         return _report(str(fault), fault.exit_code, debug)
     except KeyboardInterrupt as fault:
-        return 128 + (fault.args[0] if fault.args else signal.SIGINT)
+        return _interrupted(fault)
     except click.Abort:
         return 130
     except BrokenPipeError:
@@ -173,7 +173,13 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as fault:
         return _report_system_error(fault, debug)
     except Exception as fault:  # the outermost place: anything else is an error of livetrans
+        if isinstance(fault.__cause__, KeyboardInterrupt):  # A native module that is interrupted as it loads raises so.
+            return _interrupted(fault.__cause__)
         return _internal_error(fault, debug)
+
+
+def _interrupted(fault: KeyboardInterrupt) -> int:
+    return 128 + (fault.args[0] if fault.args else signal.SIGINT)
 
 
 def _unknown_option(fault: click.NoSuchOption, command: str, arguments: Sequence[str]) -> tuple[str, str]:

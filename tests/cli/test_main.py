@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +19,9 @@ import pytest
 from livetrans import __version__
 from livetrans.base.errors import ModelError, UsageError
 from livetrans.cli import COMMANDS, cli, main, run
+
+INTERRUPTED_IMPORT = ImportError("initialization failed")
+INTERRUPTED_IMPORT.__cause__ = KeyboardInterrupt(signal.SIGTERM)
 
 
 @pytest.fixture
@@ -49,6 +53,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | None],
             "livetrans: /root/sessions cannot be used (Permission denied); check its permissions.\n",
         ),
         (KeyboardInterrupt(), 130, ""),
+        (INTERRUPTED_IMPORT, 143, ""),
         (None, 0, ""),
     ],
 )
