@@ -494,21 +494,9 @@ class BackPressure:
 
 
 Event = (
-    RunStarted
-    | SourceProgress
-    | Gap
-    | Transcript
-    | Coalesced
-    | Translation
-    | Caption
-    | GlossaryRead
-    | NameCorrected
-    | SettingChanged
-    | BackPressure
-    | Notice
-    | Comparison
-    | RunEnded
-)
+    RunStarted | SourceProgress | Gap | Transcript | Coalesced | Translation | Caption | GlossaryRead | NameCorrected
+    | SettingChanged | BackPressure | Notice | Comparison | RunEnded
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,13 +52,9 @@ MAGIC = 0x67676D6C
 MULTILINGUAL = 51_865
 """Size of the vocabulary from which a model has languages: one token more than an English one, and one for each."""
 _HEADS = {
-    (4, 4): "TINY",
-    (6, 6): "BASE",
-    (12, 12): "SMALL",
-    (24, 24): "MEDIUM",
-    (32, 32): "LARGE_V2",
+    (4, 4): "TINY", (6, 6): "BASE", (12, 12): "SMALL", (24, 24): "MEDIUM", (32, 32): "LARGE_V2",
     (32, 4): "LARGE_V3_TURBO",
-}
+}  # fmt: skip
 """whisper.cpp's names of the heads that give word times, by the layers of OpenAI's encoders and decoders."""
 
 
