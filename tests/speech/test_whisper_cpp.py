@@ -278,7 +278,7 @@ def test_files_that_cannot_be_used_are_one_sentence(random_model: Path, tmp_path
     wrong = tmp_path / "wrong.bin"
     for content in (b"", b"lmgg", b"GGUF" * 20, b"lmgg" + b"\xff" * 60):
         wrong.write_bytes(content)
-        with pytest.raises(ModelError, match="no Whisper model in whisper"):
+        with pytest.raises(ModelError, match="is not a Whisper model in whisper"):
             open_recogniser(RecogniserSettings(wrong))
     half = tmp_path / "half.bin"
     half.write_bytes(random_model.read_bytes()[: random_model.stat().st_size // 2])
