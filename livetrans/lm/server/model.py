@@ -352,10 +352,8 @@ def _recognised(
         fault = f"{settings.server} has no model {name!r}" if name else f"{settings.server} has {len(names)} models"
         raise UsageError(f"{fault}; name one with --mt-model: {', '.join(names[:12])}")
     shown = PurePath(name.replace("\\", "/")).name.removesuffix(".gguf")
-    properties = connection.get("/props") or {}
+    properties, version = connection.get("/props") or {}, (connection.get("/version") or {}).get("version")
     context = (properties.get("default_generation_settings") or {}).get("n_ctx")
-
-    version = (connection.get("/version") or {}).get("version")
 
     def model(of: OfText | OfTokens) -> ServerModel:
         template = str(properties.get("chat_template") or "")
@@ -364,11 +362,8 @@ def _recognised(
         made.is_parallel = of.is_exact or bool(version) or int(properties.get("total_slots") or 1) > 1
         return made
 
-    exact: type[SGLang | VLLM] | None = None
-    if (connection.get("/get_model_info") or {}).get("model_path"):
-        exact = SGLang
-    elif version:
-        exact = VLLM
+    is_sglang = (connection.get("/get_model_info") or {}).get("model_path")
+    exact: type[SGLang | VLLM] | None = SGLang if is_sglang else VLLM if version else None
     if exact:
         found = model(OfTokens(exact(connection, name)))
         try:
@@ -377,9 +372,8 @@ def _recognised(
             pass  # A version that scores nothing, or not all: it still writes.
         else:
             return found
-    if (connection.get("/api/version") or {}).get("version"):
-        return model(OfText(Ollama(connection, name)))
-    return model(OfText(Completions(connection, name)))
+    is_ollama = (connection.get("/api/version") or {}).get("version")
+    return model(OfText((Ollama if is_ollama else Completions)(connection, name)))
 
 
 def served_models(connection: Connection) -> list[str]:

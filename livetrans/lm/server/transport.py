@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -207,12 +208,11 @@ class Connection:
         self._counted.requests += not path.endswith("tokenize")
         with self.faults():
             request = self._client.build_request("POST", self.url + path, json=body)
+            send = partial(self._await, self._client.send, request, stream=True)
             try:
-                answer = self._await(self._client.send, request, stream=True)
+                answer = send()
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
-                answer = self._await(
-                    self._client.send, request, stream=True
-                )  # The server had closed an idle connection.
+                answer = send()  # The server had closed an idle connection.
             try:
                 self._check(answer)
                 size, lines, is_translation = 0, answer.iter_lines(), False
