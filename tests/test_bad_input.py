@@ -14,7 +14,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livetrans.audio import file as audio_file
@@ -323,6 +323,8 @@ change = st.tuples(st.integers(0, 1 << 20), st.integers(0, 64), st.sampled_from(
 
 
 @pytest.mark.parametrize("name", READERS)
+@example([(0, 0, b"x" * 2000)])
+@example([(0, 0, b"[" + b"x" * 2000 + b"]\n")])
 @given(changes=st.lists(change, min_size=1, max_size=16))
 def test_whatever_is_changed_in_a_file_it_is_used_or_refused_in_a_sentence(
     name: str, tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int, bytes]]

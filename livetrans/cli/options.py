@@ -357,13 +357,13 @@ def _checked(path: Path, key: str, value: object) -> str | bool:
     """Return a value of the file as its option takes it: text, or a truth value for a flag."""
     option = OPTIONS.get(key)
     if isinstance(value, dict):
-        raise UsageError(f"{path}: the only table is [{EXPERT_TABLE}]; move the keys of [{key}] out of it")
+        raise UsageError(visible(f"{path}: the only table is [{EXPERT_TABLE}]; move the keys of [{key}] out of it"))
     if option is None or not (option.setting and option.setting.option.in_file):
         if option or f"--{key}" in _command_line_only():
             raise UsageError(f"{path}: {key} cannot be set in a file; remove it, and give --{key} where it is needed")
         close = nearest(key, [key for key, setting in SETTINGS.items() if setting.option.in_file])
         advice = f"did you mean {close}?" if close else "keys are long option names without the dashes"
-        raise UsageError(f"{path}: unknown key {key}; {advice}")
+        raise UsageError(visible(f"{path}: unknown key {key}; {advice}"))
     if option.is_flag and not isinstance(value, bool):
         raise UsageError(f"{path}: {key} must be true or false, not {value!r}; correct it")
     if isinstance(value, bool):
