@@ -67,7 +67,7 @@ class RunSummary:
     @property
     def _is_unheard(self) -> bool:
         """Whether the run ended before its models were loaded: what it recorded was not heard."""
-        return self._has_begun and self._progress is None
+        return self._has_begun and self._progress is None and not self._has_words
 
     def __enter__(self) -> RunSummary:
         return self

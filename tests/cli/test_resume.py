@@ -120,7 +120,9 @@ def test_last_is_the_last_unfinished_session(
     events.write_text("".join(line for line in kept if '"caption"' not in line))
     capfd.readouterr()
     assert run(["resume"]) == 0
-    assert f"1 caption is kept in {events.parent}" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert f"1 caption is kept in {events.parent}" in said
+    assert "livetrans resume" not in said, "it is finished"
     assert run(["resume", "last"]) == 0
     assert "Nothing to resume in later" in capfd.readouterr().err
 
@@ -196,6 +198,6 @@ def test_after_a_resume_that_was_stopped_the_next_goes_on_where_that_one_was(
         assert run(["resume", str(session)]) == 130
     assert "Stopped; for the rest: livetrans resume" in capfd.readouterr().err
     assert run(["resume", str(session)]) == 0
-    assert "Measured" not in capfd.readouterr().err, "of a few sentences, behind those of the run before"
+    assert "Figures" not in capfd.readouterr().err, "of a few sentences, behind those of the run before"
     resumed = [final.caption.source for final in read_captions(session).spoken()]
     assert len(" ".join(resumed).split()) >= len(" ".join(whole).split()) - 1
