@@ -6,8 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 WHEELS :=
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# One more than there are cores, because some tests wait.
-WORKERS := $(shell expr $(CORES) + 1)
 # Only llama.cpp's engine is built, without its vision library and its programs' common library.
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/.ci/llama-cpp.cmake'
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
@@ -24,7 +22,7 @@ demo: $(VENV)/.demo  ## German captions for the recording in the tree
 # Tests start hundreds of programs: each module is compiled once, also where the user's setting is to keep nothing.
 test mac: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test  ## run the tests, except the long ones (all of them: make test PYTEST_ARGS="-m ''")
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
@@ -36,7 +34,7 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 # All of them by default.
 MAC_TESTS := tests
 mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (some of them: make mac MAC_TESTS=tests/run)
-	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
+	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
 
 newest: $(VENV)/bin/python  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
 	@$(BIN)/python tests/newest.py $(PYTEST_ARGS)
