@@ -63,9 +63,10 @@ def command(
         settings = choose_models(with_field(settings, "language_model.key_file", mt_key_file or UNNAMED), warn)
         output = OutputSettings(captions_to=captions_to, captions_delay=captions_delay)
         with sending(replace(settings, output=output)) as outlets:
+            before = list(read_records(folder)) if outlets else []
             for outlet in outlets:
                 outlet.note_in(recorder)
-                outlet.start(warn, read_records(folder))
+                outlet.start(warn, before)
             return 130 if run_resumed(settings, unfinished, rests, recorder, outlets) else 0
 
 

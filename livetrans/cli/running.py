@@ -324,16 +324,17 @@ def _run_on_screen(
             return count()
 
         limits = (
-            ["synthetic voices only"] if source.embedded else ["captions as recorded"] if source.as_recorded else []
+            "synthetic voices only" if source.embedded else "",
+            "captions as recorded" if source.as_recorded else "",
+            privacy(pipeline.settings.language_model.server),
         )
-        leaves = privacy(pipeline.settings.language_model.server)
         app = LivetransApp(
             pipeline,
             snapshot,
             source.title,
             save=save,
             ending_signals=signals,
-            limit=", ".join(filter(None, [*limits, leaves])),
+            limit=", ".join(filter(None, limits)),
             server=server,
             outlets=outlets,
         )

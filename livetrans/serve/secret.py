@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import os
 import re
+import ssl
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -74,10 +75,17 @@ def is_here(parts: SplitResult) -> bool:
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def connection_to(parts: SplitResult, seconds: float) -> http.client.HTTPConnection:
-    """Return a connection, not yet open, whose steps have a time limit. Certificates are checked."""
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=seconds)
+def connection_to(
+    parts: SplitResult, seconds: float, trusted: ssl.SSLContext | None = None
+) -> http.client.HTTPConnection:
+    """Return a connection, not yet open, whose steps have a time limit.
+
+    Certificates are checked by `trusted`; without it by the system's, which takes 20 ms to read.
+    """
+    host = parts.hostname or ""
+    if parts.scheme == "https":
+        return http.client.HTTPSConnection(host, parts.port, timeout=seconds, context=trusted)
+    return http.client.HTTPConnection(host, parts.port, timeout=seconds)
 
 
 def parse_publish_address(text: str) -> SplitResult:
