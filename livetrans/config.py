@@ -440,6 +440,11 @@ class Settings:
         """The code of the captions' language."""
         return self.targets[0]
 
+    @property
+    def as_recorded(self) -> bool:
+        """Whether captions are shown as they were recorded: no setting of the run has made them."""
+        return self.decoding.method == RECORDED_METHOD
+
     def is_microphone(self, track: str | None) -> bool:
         """Return whether the track of this name is the microphone's in a run of two."""
         return self.meeting is not None and track == self.meeting.names[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from livetrans.base.installation import started_processes
 from livetrans.captions import Captions
-from livetrans.config import RECORDED_METHOD, Settings, after_key
+from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -160,7 +160,7 @@ class Monitor:
         with self._lock:
             shown = self._shown
             measures = self.measures(language or shown.settings.target_language)
-            listened = 0.0 if self._is_recorded else self._listened
+            listened = 0.0 if shown.settings.as_recorded else self._listened
             pass_seconds = sum(track.recognition_seconds for track in self._progress.values())
             return replace(
                 shown,
@@ -180,17 +180,13 @@ class Monitor:
         settings = self._shown.settings
         return self._measures[language if len(settings.targets) > 1 and not settings.between else None]
 
-    @property
-    def _is_recorded(self) -> bool:
-        return self._shown.settings.decoding.method == RECORDED_METHOD
-
     def _counts(self, result: Translation | Caption) -> bool:
         """Return whether a caption counts: in a conversation each turn does once, in the language it was put into.
 
         None does that was not made by this run.
         """
         settings = self._shown.settings
-        if self._is_recorded:
+        if settings.as_recorded:
             return False
         if settings.between:
             return settings.shows(result.track, result.language)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from livetrans.config import RECORDED_METHOD, SETTINGS, UNNAMED, Setting, Settings
+from livetrans.config import SETTINGS, UNNAMED, Setting, Settings
 from livetrans.decoding import DECODERS
 
 SOUND, TRANSCRIPT, PIPE = "sound", "transcript", "pipe"
@@ -82,7 +82,7 @@ def _method(names: list[str], key: str, applies: Callable[[Way], bool] = lambda 
 MODES = (
     Mode(lambda way: bool({*way.sources} - {TRANSCRIPT}), "is for sessions", "name a session, or its .jsonl file",
          "as-recorded"),
-    Mode(lambda way: way.has("as_recorded") or way.settings.decoding.method == RECORDED_METHOD,
+    Mode(lambda way: way.has("as_recorded") or way.settings.as_recorded,
          "has no effect on captions as they were recorded", "leave out --as-recorded",
          "calm decoding. mask. prompt. language_model. draft_model. recogniser. gate. transcriber. from to between "
          "mt-back names compare session name keep-audio keep-sessions no-speedup"),

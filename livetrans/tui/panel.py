@@ -96,17 +96,12 @@ def ne_compared(snapshot: Snapshot) -> str:
 
 def calm(snapshot: Snapshot) -> str:
     without = DASH if snapshot.settings.decoding.method == "prefix" else CUSTOM  # That has no calm settings.
-    return RECORDED_METHOD if is_recorded(snapshot) else snapshot.settings.calm or without
-
-
-def is_recorded(snapshot: Snapshot) -> bool:
-    """Return whether captions are shown as they were recorded: no setting of the run has made them."""
-    return snapshot.settings.decoding.method == RECORDED_METHOD
+    return RECORDED_METHOD if snapshot.settings.as_recorded else snapshot.settings.calm or without
 
 
 def mask(snapshot: Snapshot) -> str:
     mask = snapshot.settings.mask
-    if is_recorded(snapshot):
+    if snapshot.settings.as_recorded:
         return DASH
     return "none" if mask.mode == "none" else f"{mask.k} {mask.mode}"
 
@@ -173,7 +168,7 @@ RESEARCH = (
     Section("Run", (
         CALM,
         Metric("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
-        Metric("bias", lambda s: ratio(None if is_recorded(s) else s.settings.decoding.bias),
+        Metric("bias", lambda s: ratio(None if s.settings.as_recorded else s.settings.decoding.bias),
                "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from scratch "
                "gives; with window, only the end of the draft can change at any bias.", keys="b/B"),
         MASK,

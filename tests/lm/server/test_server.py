@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from livetrans.base.clock import SystemClock
+from livetrans.base.clock import Clock, SystemClock
 from livetrans.base.errors import ContextError, LivetransError, ModelError, UsageError
 from livetrans.base.sequences import common_prefix_length
 from livetrans.cli import run
@@ -289,6 +289,21 @@ def said(events: list[Event]) -> list[str]:
     return [one.text for one in events if isinstance(one, Notice) and one.about == "server"]
 
 
+def watched(settings: Settings, clock: Clock, text: str) -> tuple[Callable[[Publish], Translating], threading.Event]:
+    """Return a function that opens the translating side, and what is set once a notice has this text."""
+    has_come = threading.Event()
+
+    def translating(publish: Publish) -> Translating:
+        def notify(event: Event) -> None:
+            publish(event)
+            if isinstance(event, Notice) and text in event.text:
+                has_come.set()
+
+        return open_translating(settings, clock, notify)
+
+    return translating, has_come
+
+
 QUIET, BACK = "The translator has been silent for 3 s: captions follow when it answers.", "The translator is back."
 
 
@@ -301,7 +316,8 @@ def test_a_silent_server_is_waited_for_with_a_word(serve: Serve, monkeypatch: py
     monkeypatch.setattr("livetrans.run.pipeline.HUNG_SECONDS", 0.05)
     levels = (Level("normal", 0.0), Level("finals first", 0.7), Level("sound waits", 99.0))
     monkeypatch.setattr("livetrans.run.backpressure.LEVELS", levels)
-    has_heard, is_silent = threading.Event(), threading.Event()
+    has_heard = threading.Event()
+    translating, is_silent = watched(settings, SystemClock(), QUIET)
 
     def heard() -> Iterator[Transcript]:
         for at, one in enumerate(growing()):
@@ -309,14 +325,6 @@ def test_a_silent_server_is_waited_for_with_a_word(serve: Serve, monkeypatch: py
                 server.fault, server.faults_left = "silent", 1
             yield one
         has_heard.set()
-
-    def translating(publish: Publish) -> Translating:
-        def notify(event: Event) -> None:
-            publish(event)
-            if isinstance(event, Notice) and event.text == QUIET:
-                is_silent.set()
-
-        return open_translating(settings, SystemClock(), notify)
 
     pipeline = Pipeline(settings, lambda *_: Listening(heard()), translating, SystemClock(), [collected])
     pipeline.start()
@@ -336,21 +344,13 @@ def test_a_run_that_is_stopped_does_not_wait_for_a_server_that_is_away(
     server, collected = serve("llama-server"), Collected()
     settings = choose_models(with_server(server))
     monkeypatch.setattr("livetrans.run.pipeline.AWAY_SECONDS", 0.5)
-    is_away = threading.Event()
+    translating, is_away = watched(settings, SystemClock(), "is away")
 
     def heard() -> Iterator[Transcript]:
         for at, one in enumerate(growing()):
             if at == 3:
                 server.fault = "500"
             yield one
-
-    def translating(publish: Publish) -> Translating:
-        def notify(event: Event) -> None:
-            publish(event)
-            if isinstance(event, Notice) and "is away" in event.text:
-                is_away.set()
-
-        return open_translating(settings, SystemClock(), notify)
 
     pipeline = Pipeline(settings, lambda *_: Listening(heard()), translating, SystemClock(), [collected])
     pipeline.start()
@@ -550,21 +550,14 @@ def test_a_run_at_full_speed_that_waits_for_its_server_ends_once_it_is_stopped(s
     """One signal is enough, and resuming its session finds what was not translated."""
     server = serve("llama-server")
     settings = choose_models(with_server(server))
-    is_away, collected = threading.Event(), Collected()
+    collected = Collected()
+    translating, is_away = watched(settings, Waits(), "is away")
 
     def heard() -> Iterator[Transcript]:
         for at, one in enumerate(growing()):
             if at == 3:
                 server.stop()
             yield one
-
-    def translating(publish: Publish) -> Translating:
-        def notify(event: Event) -> None:
-            publish(event)
-            if isinstance(event, Notice) and "is away" in event.text:
-                is_away.set()
-
-        return open_translating(settings, Waits(), notify)
 
     loop = PlainLoop(settings, lambda *_: Listening(heard()), translating, SystemClock(), [collected])
     loop.start()
